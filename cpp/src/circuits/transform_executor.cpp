@@ -84,7 +84,7 @@ class executor {
   void run_unjoined(std::span<const ciphertext* const> inputs);
   void run_by_giant(std::span<const ciphertext* const> inputs);
   void run_by_input(std::span<const ciphertext* const> inputs);
-  void run_joined(std::span<const ciphertext* const> inputs);
+  void run_joined(std::span<const ciphertext* const> inputs, const baby_keys& keys);
   void walk_sums(std::vector<sum_map>& sums);
   template <typename UseT>
   void with_level(const ciphertext& input, const UseT& use) const;
@@ -133,8 +133,8 @@ std::vector<ciphertext> executor::run(std::span<const ciphertext* const> inputs)
   for (const ciphertext* each : inputs) {
     key_ = ckks::common_key(key_, each->key, "linear transform", "an input", "another input");
   }
-  if (can_join(eval_, grid_, key_)) {
-    run_joined(inputs);
+  if (const std::optional<baby_keys> keys = joined_keys(eval_, grid_, key_)) {
+    run_joined(inputs, *keys);
   } else {
     run_unjoined(inputs);
   }
@@ -159,10 +159,10 @@ void executor::run_unjoined(std::span<const ciphertext* const> inputs) {
   }
 }
 
-void executor::run_joined(std::span<const ciphertext* const> inputs) {
+void executor::run_joined(std::span<const ciphertext* const> inputs, const baby_keys& keys) {
   std::vector<sum_map> sums(totals_.size());
   for (std::size_t i = 0; i < grid_.inputs(); ++i) {
-    with_level(*inputs[i], [&](const ciphertext& input) { add_joined(eval_, grid_, i, input, sums, key_); });
+    with_level(*inputs[i], [&](const ciphertext& input) { add_joined(eval_, grid_, i, input, sums, keys); });
   }
   walk_sums(sums);
 }

@@ -36,7 +36,7 @@ class joined_products {
         special_(plan_.parameters().special_window()),
         chain_(plan_.parameters().level(plan_.level()).q) {}
 
-  void add(ckks::evaluator& eval, ckks::key_id& secret) {
+  void add(const baby_keys& keys) {
     const std::vector<int> babies = grid_.usage().babies[number_];
     std::vector<ckks::dot_term> terms;
     for (const int baby : babies) {
@@ -46,7 +46,7 @@ class joined_products {
       if (digits_.digits.empty()) {
         digits_ = rns::mod_up(ctx_.ring(), ctx_.converter(), input_.parts[1].chain());
       }
-      term = {&baby_key(eval, plan_, step, secret), plan_.parameters().galois_element(step)};
+      term = {keys.at(step), plan_.parameters().galois_element(step)};
     }
     const std::optional<std::size_t> weights = diagonal_bytes(babies);
     for (std::size_t first = 0, count = 1; first < babies.size(); first += count) {
@@ -162,21 +162,26 @@ class joined_products {
 
 }  // namespace
 
-bool can_join(ckks::evaluator& eval, const transform_grid& grid, ckks::key_id secret) {
+std::optional<baby_keys> joined_keys(ckks::evaluator& eval, const transform_grid& grid,
+                                     ckks::key_id& secret) {
   const transform_plan& plan = grid.plan();
-  if (plan.mode() != transform_mode::double_hoisted) return false;
+  if (plan.mode() != transform_mode::double_hoisted) return {};
+  baby_keys keys;
   for (const std::vector<int>& babies : grid.usage().babies) {
     for (const int baby : babies) {
       const std::int64_t step = plan.rotation(baby, plan.baby_step());
-      if (step != 0 && !ckks::takes_key(baby_key(eval, plan, step, secret))) return false;
+      if (step == 0 || keys.contains(step)) continue;
+      const ckks::evaluation_key& key = baby_key(eval, plan, step, secret);
+      if (!ckks::takes_key(key)) return {};
+      keys[step] = &key;
     }
   }
-  return true;
+  return keys;
 }
 
 void add_joined(ckks::evaluator& eval, const transform_grid& grid, std::size_t number,
-                const ckks::ciphertext& input, std::span<sum_map> sums, ckks::key_id& secret) {
-  joined_products(eval, grid, number, input, sums).add(eval, secret);
+                const ckks::ciphertext& input, std::span<sum_map> sums, const baby_keys& keys) {
+  joined_products(eval, grid, number, input, sums).add(keys);
 }
 
 }  // namespace halocline::circuits::detail

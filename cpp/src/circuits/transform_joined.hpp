@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -17,13 +18,18 @@ namespace halocline::circuits::detail {
 /// multiplied by P, otherwise over the primes of the level.
 using sum_map = std::map<int, std::optional<ckks::poly_pair>>;
 
-/// Whether `key_dot` takes the keys of all baby steps: none is seeded.
+/// Keys of baby steps by rotation, but for 0.
+using baby_keys = std::map<std::int64_t, const ckks::evaluation_key*>;
+
+/// The keys of all baby steps, each asked for once; nothing where `key_dot` does not take them: for another
+/// mode than double hoisting, and where one is seeded.
 /// @throws missing_key, key_mismatch
-[[nodiscard]] bool can_join(ckks::evaluator& eval, const transform_grid& grid, ckks::key_id secret);
+[[nodiscard]] std::optional<baby_keys> joined_keys(ckks::evaluator& eval, const transform_grid& grid,
+                                                   ckks::key_id& secret);
 
 /// Adds the products of input `number`, which is at the level of the plan, to the sums of all outputs.
-/// @param secret key of the inputs
+/// @param keys of `joined_keys`
 void add_joined(ckks::evaluator& eval, const transform_grid& grid, std::size_t number,
-                const ckks::ciphertext& input, std::span<sum_map> sums, ckks::key_id& secret);
+                const ckks::ciphertext& input, std::span<sum_map> sums, const baby_keys& keys);
 
 }  // namespace halocline::circuits::detail
