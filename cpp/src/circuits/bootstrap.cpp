@@ -332,6 +332,14 @@ void bootstrapper::choose_transforms() {
   bootstrap_transforms& transforms = options_.transforms;
   const std::vector<detail::chain_shape> chains{shape_of(dft_direction::coeff_to_slot, cts_options()),
                                                 shape_of(dft_direction::slot_to_coeff, stc_options())};
+  const detail::choice_limits limits{*transforms.memory_bytes, transforms.room};
+  const auto copies = static_cast<std::uint32_t>(parameters_.slots() / slots());
+  const unsigned usual =
+      transforms.sum_radix.value_or(detail::best_sum_radix(parameters_, raised_level_, copies));
+  if (transforms.room.loads &&
+      detail::fits_unchanged(parameters_, chains, {usual, keys_beside_transforms(usual)}, limits)) {
+    return;
+  }
   std::vector<unsigned> radixes(std::begin(detail::sum_radixes), std::end(detail::sum_radixes));
   if (transforms.sum_radix) radixes = {*transforms.sum_radix};
   std::vector<detail::sum_choice> ways;
@@ -340,7 +348,7 @@ void bootstrapper::choose_transforms() {
     ways.push_back({radix, keys_beside_transforms(radix), work + eval_mod_work()});
   }
   const std::optional<detail::transform_choice> chosen =
-      detail::choose_within(parameters_, chains, ways, {*transforms.memory_bytes, transforms.room});
+      detail::choose_within(parameters_, chains, ways, limits);
   if (!chosen) return;
   transforms.cts_ways = chosen->ways.front();
   transforms.stc_ways = chosen->ways.back();

@@ -353,6 +353,31 @@ choice_estimate estimate(const params::parameters& parameters, const std::vector
   return result;
 }
 
+bool fits_unchanged(const params::parameters& parameters, const std::vector<chain_shape>& chains,
+                    const sum_choice& sum, const choice_limits& limits) {
+  if (limits.room.seeded.value_or(false)) return false;
+  transform_choice unchanged{{}, sum.radix, {}};
+  std::vector<ckks::key_request> keys = sum.others;
+  for (const chain_shape& chain : chains) {
+    const std::vector<matrix_shape> matrices = matrices_of(chain);
+    unchanged.ways.emplace_back(matrices.size());
+    for (const matrix_shape& each : matrices) {
+      for (const key_use& use : part_of(parameters, each, {}, sum.radix).keys) {
+        keys.push_back({use.galois_element, use.level});
+      }
+    }
+  }
+  const auto is_there = [&](const ckks::key_request& wanted) {
+    return std::ranges::any_of(*limits.room.keys, [&](const ckks::key_request& there) {
+      return there.galois_element == wanted.galois_element &&
+             there.level >= parameters.key_level(wanted.level);
+    });
+  };
+  if (limits.room.keys && !std::ranges::all_of(keys, is_there)) return false;
+  const choice_estimate taken = estimate(parameters, chains, sum, unchanged);
+  return spare_room * static_cast<double>(taken.bytes()) <= static_cast<double>(limits.memory);
+}
+
 std::optional<transform_choice> choose_within(const params::parameters& parameters,
                                               const std::vector<chain_shape>& chains,
                                               const std::vector<sum_choice>& sums,

@@ -55,6 +55,12 @@ struct choice_estimate {
 [[nodiscard]] double loading_time(const params::parameters& parameters, const choice_estimate& taken,
                                   std::size_t memory);
 
+/// Whether everything fits with matrices done as they are without limits, no key is to stay seeded, and all
+/// keys are there: then nothing needs to be chosen.
+[[nodiscard]] bool fits_unchanged(const params::parameters& parameters,
+                                  const std::vector<chain_shape>& chains, const sum_choice& sum,
+                                  const choice_limits& limits);
+
 /// The best choice within limits: see `bootstrap_room`. More memory never makes it slower. The search is
 /// deterministic: it improves uniform choices matrix by matrix for several sizes of memory, which do not
 /// depend on the limits, and takes the best of all results.

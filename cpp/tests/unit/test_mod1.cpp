@@ -130,8 +130,9 @@ TEST(Mod1, ComplexNumbers) {
   complex_vector mirrored = x.input, expected;
   std::reverse(mirrored.begin(), mirrored.end());
   std::vector<ckks::ciphertext> parts;
-  for (const complex_vector* each : {&x.input, &mirrored, &mirrored, &x.input}) {
-    parts.push_back(rig().encrypt(*each));
+  for (const bool swaps : {false, true}) {
+    parts.push_back(rig().encrypt(swaps ? mirrored : x.input));
+    parts.push_back(rig().encrypt(swaps ? x.input : mirrored));
   }
   const std::vector<ckks::ciphertext> found =
       function.evaluate_complex(rig().eval, ckks::pointers(parts), 256.0);
