@@ -24,6 +24,13 @@ CLASSES = ("evaluation_key", "plaintext", "ciphertext", "scratch", "table")
 """Object classes in the order of reports."""
 
 
+KEY_PRODUCTS = ("key_multiply_accumulate", "key_dot")
+"""Operations that multiply with evaluation keys."""
+
+READ, WRITE = 2, 3
+"""Numbers of these actions in `Trace._raw`."""
+
+
 @dataclasses.dataclass(frozen=True)
 class ClassStats:
     """What a trace says about one object class."""
@@ -191,6 +198,26 @@ class Trace:
             name: np.array(value[0], dtype=object)[value[1]] if isinstance(value, tuple) else value
             for name, value in self._raw.items()
         }
+
+    def key_switches(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Steps that multiply with keys, ascending, and the number of keys of each.
+
+        A step with several keys reads a table of an automorphism for each of them; one that reads none has one.
+        """
+        raw = self._raw
+        texts, ops = raw["op"]
+        named = np.array([each.partition(":")[0] in KEY_PRODUCTS for each in texts], dtype=bool)
+        steps = raw["step"].astype(np.int64)
+        switching = named[ops] & np.isin(raw["action"][1], (READ, WRITE))
+        tags = np.array([each.endswith("ring.permutation") for each in raw["tag"][0]], dtype=bool)[
+            raw["tag"][1]
+        ]
+        turns = np.stack([steps, raw["object"].astype(np.int64)])[:, switching & tags]
+        found = np.unique(steps[switching])
+        several, number = np.unique(np.unique(turns, axis=1)[0], return_counts=True)
+        counts = np.ones(len(found), dtype=np.int64)
+        counts[np.searchsorted(found, several)] = number
+        return found, counts
 
     @property
     def seconds(self) -> float:

@@ -8,8 +8,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ..circuits.functions import WholeCircuit
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.keys import RELINEARIZATION
@@ -20,7 +18,6 @@ from .switches import Switch, sums_of
 Shape = tuple[int, float, int]
 """Level, scale and slots of a ciphertext."""
 _MOST_KNOWN = 256
-_KEY_PRODUCTS = ("key_multiply_accumulate", "key_multiply_accumulate:seeded")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,8 +97,7 @@ class Ghosts:
             inputs = self._empty(ghost, switch)
             with ghost.record() as trace:
                 made = [Ciphertext(each, ghost, False) for each in circuit._apply(inputs)]
-            columns = trace.columns
-            switches = len(set(columns["step"][np.isin(columns["op"], _KEY_PRODUCTS)]))
+            switches = int(trace.key_switches()[1].sum())
             weights = int(ghost.stats()["live_by_class"]["plaintext"])
             needs = Needs(dict(ghost._core.needed_keys()), switches, weights)
             self._known[name] = needs, [_shape(each) for each in made], sum(each.nbytes for each in made)

@@ -131,11 +131,12 @@ def from_trace(name: str, trace: Trace) -> KeySequence:
     read = np.zeros(len(step), dtype=np.int64)
     np.add.at(read, row.ravel(), sizes[uses])
     order = np.argsort(first, kind="stable")
-    return _of_uses(name, raw, step[order], buffers[order], read[order])
+    return _of_uses(name, trace, step[order], buffers[order], read[order])
 
 
-def _of_uses(name: str, raw: dict[str, Any], step: Ints, buffers: Ints, read: Ints) -> KeySequence:
+def _of_uses(name: str, trace: Trace, step: Ints, buffers: Ints, read: Ints) -> KeySequence:
     """The sequence of pieces that steps read, with the work around them."""
+    raw = trace._raw
     action, steps = raw["action"][1], raw["step"].astype(np.int64)
     sizes = raw["bytes"].astype(np.int64)
     work = np.zeros(int(steps.max()) + 1)
@@ -147,10 +148,10 @@ def _of_uses(name: str, raw: dict[str, Any], step: Ints, buffers: Ints, read: In
     shares = spans[number.ravel()] / count[number.ravel()]
     lead = float(work[: begins[0]].sum())
     piece = np.unique(buffers, return_inverse=True)[1].ravel().astype(np.int64)
-    return KeySequence(name, piece, read, shares, lead, _maps(raw, step, buffers, read))
+    return KeySequence(name, piece, read, shares, lead, _maps(trace, step, buffers, read))
 
 
-def _maps(raw: dict[str, Any], step: Ints, buffers: Ints, read: Ints) -> Ints:
+def _maps(trace: Trace, step: Ints, buffers: Ints, read: Ints) -> Ints:
     """Linear maps: switches one after another at one level, without the key of the multiplication.
 
     That key is the one with the most uses. What travels is a ciphertext there and back, four polynomials of
@@ -161,17 +162,18 @@ def _maps(raw: dict[str, Any], step: Ints, buffers: Ints, read: Ints) -> Ints:
     common = uses[np.unique(buffers, return_inverse=True)[1].ravel()] == uses.max()
     multiplies = np.logical_or.reduceat(common, begins)
     levels, keys = np.maximum.reduceat(read, begins), np.add.reduceat(read, begins)
-    raised = _raised(raw, switches)
+    raised = _raised(trace._raw, switches)
+    number = dict(zip(*(each.tolist() for each in trace.key_switches()), strict=True))
     rows: list[list[int]] = []
     present = -1
-    for multiply, level, count, size in zip(multiplies, levels, keys, raised, strict=True):
+    for at, multiply, level, count, size in zip(switches, multiplies, levels, keys, raised, strict=True):
         if multiply:
             present = -1
             continue
         if level != present:
             rows.append([0, 0, 4 * int(size or level)])
             present = level
-        rows[-1][0] += 1
+        rows[-1][0] += number.get(int(at), 1)
         rows[-1][1] += int(count)
     return np.array(rows, dtype=np.int64).reshape(-1, 3)
 
