@@ -269,3 +269,16 @@ def test_absurd_sizes_end_at_once(policy):
     trace = hc.Trace.from_csv(HEADER + rows)
     with pytest.raises(hc.Error, match=r"blocks|budget|bytes"):
         hc.replay(trace, "h200", policy=policy, memory="1GiB")
+
+
+def test_key_switches_count_the_keys_of_joined_steps():
+    rows = [
+        "1,ntt,read,1,scratch,8,0,0,0,x",
+        "2,key_multiply_accumulate:seeded,read,2,evaluation_key,8,0,0,0,evaluation_key.b",
+        "3,key_dot,read,2,evaluation_key,8,0,0,0,evaluation_key.b",
+        *(f"3,key_dot,read,{each},table,8,0,0,0,ring.permutation" for each in (5, 6, 5)),
+        "4,key_multiply_accumulate,read,5,table,8,0,0,0,phase/ring.permutation",
+        "5,automorphism,read,5,table,8,0,0,0,ring.permutation",
+    ]
+    steps, keys = hc.Trace.from_csv(HEADER + "\n".join(rows) + "\n").key_switches()
+    assert steps.tolist() == [2, 3, 4] and keys.tolist() == [1, 2, 1]

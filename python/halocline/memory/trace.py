@@ -202,7 +202,7 @@ class Trace:
     def key_switches(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Steps that multiply with keys, ascending, and the number of keys of each.
 
-        A step with several keys reads a table of an automorphism for each of them; one that reads none has one.
+        A step with several keys reads a table of an automorphism for each; one that reads none has one.
         """
         raw = self._raw
         texts, ops = raw["op"]
@@ -212,7 +212,7 @@ class Trace:
         tags = np.array([each.endswith("ring.permutation") for each in raw["tag"][0]], dtype=bool)[
             raw["tag"][1]
         ]
-        turns = np.stack([steps, raw["object"].astype(np.int64)])[:, switching & tags]
+        turns = np.stack([steps, raw["object"].astype(np.int64)])[:, switching & tables[tags]]
         found = np.unique(steps[switching])
         several, number = np.unique(np.unique(turns, axis=1)[0], return_counts=True)
         counts = np.ones(len(found), dtype=np.int64)
