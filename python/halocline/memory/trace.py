@@ -209,9 +209,8 @@ class Trace:
         named = np.array([each.partition(":")[0] in KEY_PRODUCTS for each in texts], dtype=bool)
         steps = raw["step"].astype(np.int64)
         switching = named[ops] & np.isin(raw["action"][1], (READ, WRITE))
-        tags = np.array([each.endswith("ring.permutation") for each in raw["tag"][0]], dtype=bool)[
-            raw["tag"][1]
-        ]
+        texts, tags = raw["tag"]
+        tables = np.array([each.endswith("ring.permutation") for each in texts], dtype=bool)
         turns = np.stack([steps, raw["object"].astype(np.int64)])[:, switching & tables[tags]]
         found = np.unique(steps[switching])
         several, number = np.unique(np.unique(turns, axis=1)[0], return_counts=True)
