@@ -162,7 +162,7 @@ def test_counts_at_full_size(full_size):
     assert iteration.result.level == 12
     assert len(period.key_plan) == 56
     assert period.key_plan.nbytes() / 2**30 == pytest.approx(4.96, abs=0.01)
-    assert sum(period.key_uses.values()) == 4 * 42 + 1 + 81
+    assert sum(period.key_uses.values()) == 4 * 42 + 1 + 87
     assert (period.result.level, period.result.slots) == (16, 256)
     assert period.peak_bytes / 2**30 == pytest.approx(5.8, abs=0.1)
 

@@ -108,7 +108,7 @@ def test_refusals_suggest_planned(params, client):
     with pytest.raises(hc.OutOfMemory, match=suffices):
         run_twice(engine, program, x)
     # One that only decides while it runs, and where neither fits.
-    engine = hc.Engine(params, keys, memory="640KiB", policy="static", threads=1)
+    engine = hc.Engine(params, keys, memory="448KiB", policy="static", threads=1)
     with pytest.raises(hc.OutOfMemory, match="'static' decides by what is free") as refused:
         engine.run(program, x)
     assert f"memory='{minimum.text('planned')}' with policy='planned'" in str(refused.value)

@@ -152,6 +152,7 @@ std::vector<matrix_shape> matrices_of(const chain_shape& chain) {
 transform_shape shape_of(const params::parameters& parameters, std::span<const int> diagonals,
                          const transform_way& way, unsigned level, std::uint32_t slots) {
   transform_shape made{way.mode, level, slots, way.baby_count};
+  made.joined = true;
   if (way.baby_count || (way.mode != transform_mode::double_hoisted && way.mode != transform_mode::bsgs)) {
     return made;
   }

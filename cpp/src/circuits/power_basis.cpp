@@ -57,8 +57,12 @@ std::vector<ckks::ciphertext> power_basis::make(unsigned power) {
     eval_.add_multiples(sums, at(difference, from), -1.0);
     return eval_.finish_product(ckks::pointers(sums));
   }
+  // Scales are not canonical where a factor came down without a division, so it is that of the product that
+  // the difference gets; it lies above, which leaves room for that.
   sums = eval_.finish_product(ckks::pointers(sums));
-  return eval_.sub(ckks::pointers(sums), at(difference, from - 1));
+  const std::vector<ckks::ciphertext> lowered =
+      eval_.adjust(at(difference, level(difference)), from - 1, sums.front().scale);
+  return eval_.sub(ckks::pointers(sums), ckks::pointers(lowered));
 }
 
 }  // namespace halocline::circuits::detail

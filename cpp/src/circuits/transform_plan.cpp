@@ -129,7 +129,7 @@ int transform_plan::choose_baby_count() const {
   }
   std::size_t best = costs.size();
   for (std::size_t i = 0; i < costs.size(); ++i) {
-    if (costs[i].work > least * key_tolerance) continue;
+    if (costs[i].work > least * (shape_.joined ? key_tolerance : 1.0)) continue;
     if (best == costs.size() ||
         std::pair(costs[i].keys, costs[i].work) < std::pair(costs[best].keys, costs[best].work)) {
       best = i;
@@ -233,7 +233,7 @@ transform_cost transform_plan::cost(const transform_usage& usage) const {
     const std::size_t switches =
         walks ? static_cast<std::size_t>(babies.empty() ? 0 : babies.back()) : rotating(babies, baby_step_);
     c.key_switches += switches;
-    if (extended) joined += switches;
+    if (extended && shape_.joined) joined += switches;
     c.decompositions += walks ? switches : std::min<std::size_t>(switches, 1);
     c.divisions += extended ? 0 : 2 * switches;
   }
@@ -248,7 +248,7 @@ transform_cost transform_plan::cost(const transform_usage& usage) const {
   c.keys = required_rotations(usage).size();
   const double product_limbs = w.limbs + (extended ? w.special : 0.0);
   const double per_product =
-      (extended ? detail::joined_product : detail::written_product) * product_limbs * w.pass;
+      (extended && shape_.joined ? detail::joined_product : detail::written_product) * product_limbs * w.pass;
   c.work = static_cast<double>(c.key_switches - joined) * w.multiply + static_cast<double>(joined) * w.join +
            static_cast<double>(c.decompositions) * w.raise + static_cast<double>(c.divisions) * w.divide +
            static_cast<double>(c.plaintext_products) * per_product;

@@ -168,6 +168,18 @@ TEST(PolynomialCost, IsWhatAGhostRunDoes) {
   }
 }
 
+// Powers whose difference comes down by a division: 13 = 8 + 5 from 3, where levels have other primes.
+TEST(PolynomialCost, HighDegreesTakeTheirLevelsFromEveryLevel) {
+  ghost_rig ghost("n15-d14");
+  for (const unsigned degree : {15u, 31u, 200u, 255u}) {
+    const polynomial p = spread_polynomial(polynomial_basis::chebyshev, degree, polynomial_parity::none);
+    for (unsigned level = 8; level <= 14; ++level) {
+      const ckks::ciphertext x = ghost.ghost_input(level, 64);
+      EXPECT_EQ(circuits::evaluate(ghost.eval, p, x).level, level - circuits::levels(p)) << degree;
+    }
+  }
+}
+
 TEST(PolynomialInterval, IsMappedToTheUnitInterval) {
   // [-1/2, 1/2] has the integer slope 2 and [0, 1] as well: no level; [-3, 5] takes one.
   const polynomial narrow = make_polynomial(polynomial_basis::chebyshev, {0.1, 0.5, -0.25, 0.125}, -0.5, 0.5);

@@ -77,6 +77,9 @@ struct transform_shape {
   std::optional<unsigned> baby_count{};
   std::size_t inputs = 1;   ///< input ciphertexts that need all babies
   std::size_t outputs = 1;  ///< output ciphertexts that need all giants
+  /// Babies of double hoisting count what they cost within `ckks::key_dot`: more of them, and more keys, are
+  /// then best. Bootstraps are chosen so; other transforms have the fewer keys of babies that are written.
+  bool joined = false;
 };
 
 /// The split of a set of diagonals into giant and baby steps, chosen by a cost model. Pure data, immutable.
