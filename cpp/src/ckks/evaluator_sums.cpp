@@ -99,8 +99,7 @@ void evaluator::add_multiples(std::vector<ciphertext>& sums, ciphertext_span man
   std::vector<backend::linear_job> jobs;
   for (std::size_t k = 0; k < sums.size(); ++k) {
     for (std::size_t i = 0; i < many[k]->parts.size(); ++i) {
-      jobs.push_back(
-          {part(sums[k], i), part(sums[k], i), part(*many[k], i).slice(primes), ones, residues});
+      jobs.push_back({part(sums[k], i), part(sums[k], i), part(*many[k], i).slice(primes), ones, residues});
     }
   }
   ctx_.device().linear_combine(ctx_.tables(), jobs);
