@@ -184,24 +184,16 @@ ciphertext evaluator::add_constant(const ciphertext& a, std::complex<double> c) 
 std::vector<ciphertext> evaluator::add_constant(ciphertext_span many, std::complex<double> c) {
   const backend::scoped_operation named("add_constant");
   require_alike(ctx_, many, "add_constant");
-  const ciphertext& a = *many.front();
-  require_room(ctx_.parameters(), a, c, a.scale, "add");
-  if (c.imag() != 0.0 && ctx_.parameters().galois_generator() % 4 != 1) {
-    std::vector<ciphertext> results;
-    const std::vector<std::complex<double>> values(a.slots, c);
-    for (const ciphertext* each : many) results.push_back(add_values(*each, values));
+  std::vector<ciphertext> results;
+  if (has_residues(ctx_.parameters(), c)) {
+    results = clone(ctx_, many);
+    add_constants(results, c);
     return results;
   }
-  std::vector<ciphertext> results = clone(ctx_, many);
-  const std::complex<long double> scaled(c.real() * static_cast<long double>(a.scale),
-                                         c.imag() * static_cast<long double>(a.scale));
-  const std::vector<backend::scalar_pair> residues = constant_residues(ctx_, part(a, 0).primes, scaled);
-  std::vector<backend::scalar_job> jobs;
-  for (ciphertext& each : results) {
-    each.seed.reset();
-    jobs.push_back({part(each, 0), part(each, 0), residues});
-  }
-  ctx_.device().scalar_add(ctx_.tables(), jobs);
+  const ciphertext& a = *many.front();
+  require_room(ctx_.parameters(), a.level, c, a.scale, "add");
+  const std::vector<std::complex<double>> values(a.slots, c);
+  for (const ciphertext* each : many) results.push_back(add_values(*each, values));
   return results;
 }
 

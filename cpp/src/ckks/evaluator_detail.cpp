@@ -52,13 +52,13 @@ void require_primes(const params::parameters& parameters, const ciphertext& a, u
                     "; drop_level it");
 }
 
-void require_room(const params::parameters& parameters, const ciphertext& a, std::complex<double> constant,
+void require_room(const params::parameters& parameters, unsigned level, std::complex<double> constant,
                   double scale, const char* operation) {
   const double largest = std::max(std::abs(constant.real()), std::abs(constant.imag()));
-  const double bits = std::min(constant_bits, parameters.level(a.level).log2_modulus - 1.0);
+  const double bits = std::min(constant_bits, parameters.level(level).log2_modulus - 1.0);
   const double limit = std::exp2(bits) / scale;
   HALOCLINE_EXPECTS(largest < limit, invalid_argument, operation, ": ", largest,
-                    " is too large for a ciphertext of level ", a.level, " at scale 2^", std::log2(scale),
+                    " is too large for a ciphertext of level ", level, " at scale 2^", std::log2(scale),
                     "; expected less than ", limit, ". Use a smaller number, or a higher level");
 }
 
@@ -113,6 +113,35 @@ std::vector<backend::scalar_pair> constant_residues(context& ctx, arith::window 
     result.push_back({arith::add_mod(real, imaginary, q), arith::sub_mod(real, imaginary, q)});
   }
   return result;
+}
+
+bool has_residues(const params::parameters& parameters, std::complex<double> c) noexcept {
+  return c.imag() == 0.0 || parameters.galois_generator() % 4 == 1;
+}
+
+std::complex<long double> scaled(std::complex<double> c, double factor) noexcept {
+  return {c.real() * static_cast<long double>(factor), c.imag() * static_cast<long double>(factor)};
+}
+
+std::vector<ciphertext> times_integer(context& ctx, ciphertext_span many, unsigned level, double scale,
+                                      std::complex<long double> scaled) {
+  const arith::window primes = ctx.parameters().level(level).q;
+  const std::vector<backend::scalar_pair> residues = constant_residues(ctx, primes, scaled);
+  std::vector<ciphertext> results;
+  std::vector<backend::scalar_job> jobs;
+  for (const ciphertext* each : many) {
+    ciphertext shape;
+    shape.level = level;
+    shape.scale = scale;
+    shape.slots = each->slots;
+    shape.key = each->key;
+    const ciphertext& result = results.emplace_back(make_like(ctx, shape, each->parts.size()));
+    for (std::size_t i = 0; i < each->parts.size(); ++i) {
+      jobs.push_back({part(result, i), part(*each, i).slice(primes), residues});
+    }
+  }
+  ctx.device().scalar_multiply(ctx.tables(), jobs);
+  return results;
 }
 
 }  // namespace halocline::ckks::detail

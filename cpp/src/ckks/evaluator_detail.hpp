@@ -49,7 +49,7 @@ void require_level(const ciphertext& a, const char* operation);
 void require_primes(const params::parameters& parameters, const ciphertext& a, unsigned level,
                     const char* operation);
 /// @throws invalid_argument where a constant times its scale exceeds half of the modulus, and would wrap
-void require_room(const params::parameters& parameters, const ciphertext& a, std::complex<double> constant,
+void require_room(const params::parameters& parameters, unsigned level, std::complex<double> constant,
                   double scale, const char* operation);
 
 /// The key of a result of two operands. @throws key_mismatch naming `operation`
@@ -64,6 +64,15 @@ void require_room(const params::parameters& parameters, const ciphertext& a, std
 [[nodiscard]] inline backend::limb_view part(const ciphertext& a, std::size_t i) {
   return a.parts[i].chain();
 }
+
+/// Whether a constant has residues: it is real, or i is one in the ring. With generator 3 X^(N/2) is i in
+/// every other slot and -i between them, and a constant that is not real needs a full encoding.
+[[nodiscard]] bool has_residues(const params::parameters& parameters, std::complex<double> c) noexcept;
+/// c * factor.
+[[nodiscard]] std::complex<long double> scaled(std::complex<double> c, double factor) noexcept;
+/// The integer nearest to `scaled` times each ciphertext at `level`, whose primes they have; with `scale`.
+[[nodiscard]] std::vector<ciphertext> times_integer(context& ctx, ciphertext_span many, unsigned level,
+                                                    double scale, std::complex<long double> scaled);
 
 /// Residues of round(real) + round(imaginary) i on every limb of `primes`.
 /// @throws invalid_argument for NaN, infinity, or a magnitude above 2^120.

@@ -358,7 +358,7 @@ std::vector<ciphertext> evaluator::multiply_constant(ciphertext_span many, std::
   const backend::scoped_operation named("multiply_constant");
   require_alike(ctx_, many, "multiply_constant");
   const ciphertext& a = *many.front();
-  if (is_small_integer(c) && (c.imag() == 0.0 || ctx_.parameters().galois_generator() % 4 == 1)) {
+  if (is_small_integer(c) && has_residues(ctx_.parameters(), c)) {
     return multiply_constant_raw(many, c, 1.0);
   }
   if (mode_ == maintenance::manual)
@@ -378,29 +378,15 @@ std::vector<ciphertext> evaluator::multiply_constant_raw(ciphertext_span many, s
   const backend::scoped_operation named("multiply_constant");
   require_alike(ctx_, many, "multiply_constant");
   const ciphertext& a = *many.front();
-  require_room(ctx_.parameters(), a, c, scale, "multiply");
-  std::vector<ciphertext> results;
-  if (c.imag() != 0.0 && ctx_.parameters().galois_generator() % 4 != 1) {
-    // With generator 3 X^(N/2) is i in every other slot and -i between them: the constant needs a full
-    // encoding.
+  require_room(ctx_.parameters(), a.level, c, scale, "multiply");
+  if (!has_residues(ctx_.parameters(), c)) {
+    std::vector<ciphertext> results;
     const std::vector<std::complex<double>> values(a.slots, c);
     const plaintext encoded = encoder_.encode(values, a.level, scale, a.slots);
     for (const ciphertext* each : many) results.push_back(multiply_plain(*each, encoded));
     return results;
   }
-  const std::complex<long double> scaled(c.real() * static_cast<long double>(scale),
-                                         c.imag() * static_cast<long double>(scale));
-  const std::vector<backend::scalar_pair> residues = constant_residues(ctx_, part(a, 0).primes, scaled);
-  std::vector<backend::scalar_job> jobs;
-  for (const ciphertext* each : many) {
-    ciphertext& result = results.emplace_back(make_like(ctx_, *each, each->parts.size()));
-    result.scale = each->scale * scale;
-    for (std::size_t i = 0; i < each->parts.size(); ++i) {
-      jobs.push_back({part(result, i), part(*each, i), residues});
-    }
-  }
-  ctx_.device().scalar_multiply(ctx_.tables(), jobs);
-  return results;
+  return times_integer(ctx_, many, a.level, a.scale * scale, scaled(c, scale));
 }
 
 ciphertext evaluator::multiply_by_i(const ciphertext& a) { return multiply_constant(a, {0.0, 1.0}); }

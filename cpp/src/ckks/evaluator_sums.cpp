@@ -16,15 +16,6 @@ namespace {
 
 using namespace detail;
 
-/// Whether c is the same on both halves of the points, or the field has i there.
-bool has_residues(const params::parameters& parameters, std::complex<double> c) {
-  return c.imag() == 0.0 || parameters.galois_generator() % 4 == 1;
-}
-
-std::complex<long double> scaled(std::complex<double> c, double factor) {
-  return {c.real() * static_cast<long double>(factor), c.imag() * static_cast<long double>(factor)};
-}
-
 /// sums[i] += addends[i] on the components that the addends have.
 void add_in_place(context& ctx, std::vector<ciphertext>& sums, ciphertext_span addends) {
   std::vector<backend::binary_job> jobs;
@@ -51,26 +42,8 @@ std::vector<ciphertext> evaluator::multiples(ciphertext_span many, std::complex<
     for (ciphertext& each : made) each.scale = scale;
     return made;
   }
-  const arith::window primes = parameters.level(level).q;
-  std::vector<ciphertext> results;
-  for (const ciphertext* each : many) {
-    ciphertext shape;
-    shape.level = level;
-    shape.scale = scale;
-    shape.slots = each->slots;
-    shape.key = each->key;
-    results.push_back(make_like(ctx_, shape, each->parts.size()));
-  }
-  require_room(parameters, results.front(), c, factor, "multiply");
-  const std::vector<backend::scalar_pair> residues = constant_residues(ctx_, primes, scaled(c, factor));
-  std::vector<backend::scalar_job> jobs;
-  for (std::size_t k = 0; k < many.size(); ++k) {
-    for (std::size_t i = 0; i < many[k]->parts.size(); ++i) {
-      jobs.push_back({part(results[k], i), part(*many[k], i).slice(primes), residues});
-    }
-  }
-  ctx_.device().scalar_multiply(ctx_.tables(), jobs);
-  return results;
+  require_room(parameters, level, c, factor, "multiply");
+  return times_integer(ctx_, many, level, scale, scaled(c, factor));
 }
 
 void evaluator::add_multiples(std::vector<ciphertext>& sums, ciphertext_span many, std::complex<double> c) {
@@ -89,7 +62,7 @@ void evaluator::add_multiples(std::vector<ciphertext>& sums, ciphertext_span man
     add_in_place(ctx_, sums, pointers(multiples(many, c, sum.level, sum.scale)));
     return;
   }
-  require_room(ctx_.parameters(), sum, c, factor, "multiply");
+  require_room(ctx_.parameters(), sum.level, c, factor, "multiply");
   const arith::window primes = part(sum, 0).primes;
   std::vector<std::uint64_t> residues;
   for (const backend::scalar_pair& each : constant_residues(ctx_, primes, scaled(c, factor))) {
@@ -113,7 +86,7 @@ void evaluator::add_constants(std::vector<ciphertext>& sums, std::complex<double
     sums = add_constant(pointers(sums), c);
     return;
   }
-  require_room(ctx_.parameters(), a, c, a.scale, "add");
+  require_room(ctx_.parameters(), a.level, c, a.scale, "add");
   const std::vector<backend::scalar_pair> residues =
       constant_residues(ctx_, part(a, 0).primes, scaled(c, a.scale));
   std::vector<backend::scalar_job> jobs;
