@@ -297,9 +297,7 @@ void raised_transform::add_written(ckks::context& ctx, std::span<const rotation>
 }
 
 poly_pair raised_transform::make_pair(ckks::context& ctx, const char* tag) const {
-  const window chain = parameters_.level(level_).q;
-  return {{ctx.ring(), dropped(), chain, object_class::scratch, tag},
-          {ctx.ring(), dropped(), chain, object_class::scratch, tag}};
+  return ckks::make_pair(ctx, dropped(), parameters_.level(level_).q, object_class::scratch, tag);
 }
 
 ciphertext raised_transform::finish(ckks::context& ctx, partial_sum&& sum) const {

@@ -133,7 +133,7 @@ std::vector<ciphertext> executor::run(std::span<const ciphertext* const> inputs)
   for (const ciphertext* each : inputs) {
     key_ = ckks::common_key(key_, each->key, "linear transform", "an input", "another input");
   }
-  if (const std::optional<baby_keys> keys = joined_keys(eval_, grid_, key_)) {
+  if (const std::optional<baby_keys> keys = joined_keys(eval_, plan_, usage_, key_)) {
     run_joined(inputs, *keys);
   } else {
     run_unjoined(inputs);
@@ -162,7 +162,9 @@ void executor::run_unjoined(std::span<const ciphertext* const> inputs) {
 void executor::run_joined(std::span<const ciphertext* const> inputs, const baby_keys& keys) {
   std::vector<sum_map> sums(totals_.size());
   for (std::size_t i = 0; i < grid_.inputs(); ++i) {
-    with_level(*inputs[i], [&](const ciphertext& input) { add_joined(eval_, grid_, i, input, sums, keys); });
+    with_level(*inputs[i], [&](const ciphertext& lowered) {
+      add_joined(ctx_, grid_, {i, usage_.babies[i], lowered}, sums, keys);
+    });
   }
   walk_sums(sums);
 }
@@ -325,10 +327,9 @@ pair_map executor::walked_babies(const ciphertext& input, std::span<const int> b
 
 poly_pair executor::make_pair(const char* tag) const {
   const params::parameters& parameters = ctx_.parameters();
-  const arith::window special = extended_ ? parameters.special_window() : arith::window{};
-  const arith::window chain = parameters.level(plan_.level()).q;
-  const object_class cls = extended_ ? object_class::scratch : object_class::ciphertext;
-  return {{ctx_.ring(), special, chain, cls, tag}, {ctx_.ring(), special, chain, cls, tag}};
+  return ckks::make_pair(ctx_, extended_ ? parameters.special_window() : arith::window{},
+                         parameters.level(plan_.level()).q,
+                         extended_ ? object_class::scratch : object_class::ciphertext, tag);
 }
 
 /// Adds the products of one cell for some giants. The sums of one component follow each other in the batch,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -25,21 +26,21 @@ const ckks::evaluation_key& baby_key(ckks::evaluator& eval, const transform_plan
 /// Carries out `add_joined`.
 class joined_products {
  public:
-  joined_products(ckks::evaluator& eval, const transform_grid& grid, std::size_t number,
-                  const ckks::ciphertext& input, std::span<sum_map> sums)
-      : ctx_(eval.context()),
+  joined_products(ckks::context& ctx, const transform_grid& grid, const grid_input& input,
+                  std::span<sum_map> sums)
+      : ctx_(ctx),
         plan_(grid.plan()),
         grid_(grid),
-        number_(number),
-        input_(input),
+        number_(input.number),
+        babies_(input.babies),
+        input_(input.lowered),
         sums_(sums),
         special_(plan_.parameters().special_window()),
         chain_(plan_.parameters().level(plan_.level()).q) {}
 
   void add(const baby_keys& keys) {
-    const std::vector<int> babies = grid_.usage().babies[number_];
     std::vector<ckks::dot_term> terms;
-    for (const int baby : babies) {
+    for (const int baby : babies_) {
       const std::int64_t step = plan_.rotation(baby, plan_.baby_step());
       ckks::dot_term& term = terms.emplace_back();
       if (step == 0) continue;
@@ -48,12 +49,12 @@ class joined_products {
       }
       term = {keys.at(step), plan_.parameters().galois_element(step)};
     }
-    const std::optional<std::size_t> weights = diagonal_bytes(babies);
-    for (std::size_t first = 0, count = 1; first < babies.size(); first += count) {
+    const std::optional<std::size_t> weights = diagonal_bytes();
+    for (std::size_t first = 0, count = 1; first < babies_.size(); first += count) {
       const auto rest = std::span<const ckks::dot_term>(terms).subspan(first);
       if (weights) count = ckks::terms_per_call(ctx_, rest, digits_.numbers, *weights);
       const auto group = rest.first(count);
-      add_group(std::span(babies).subspan(first, count), {group.begin(), group.end()});
+      add_group(babies_.subspan(first, count), {group.begin(), group.end()});
     }
   }
 
@@ -77,14 +78,18 @@ class joined_products {
   /// Bytes of the diagonals of a baby in a call; none where one baby goes in each call: within a budget,
   /// where diagonals are expanded, as what is scratch shall not depend on it. Without a budget only keys
   /// count.
-  [[nodiscard]] std::optional<std::size_t> diagonal_bytes(std::span<const int> babies) const {
+  [[nodiscard]] std::optional<std::size_t> diagonal_bytes() const {
     if (ctx_.joining_budget() == 0) return 0;
-    std::vector<ckks::dot_term> terms(babies.size());
-    const std::vector<target> targets = targets_of(babies, terms);
-    for (const target& to : targets) {
-      if (std::ranges::any_of(to.weights, [](const auto& each) { return !each.second->expanded; })) return {};
+    std::size_t sums = 0;
+    for (std::size_t o = 0; o < sums_.size(); ++o) {
+      std::set<int> giants;
+      for (const transform_weight& each : grid_.cell(o, number_)) {
+        if (!each.expanded) return {};
+        giants.insert(each.term.giant);
+      }
+      sums += giants.size();
     }
-    return std::min(targets.size(), sums_at_once()) * (pair_bytes() / 2);
+    return std::min(sums, sums_at_once()) * (pair_bytes() / 2);
   }
 
   /// The sums of all outputs that have babies of the group. Where a cell has a diagonal twice, by two names,
@@ -130,7 +135,9 @@ class joined_products {
     std::vector<ckks::dot_sum> sums;
     for (target& each : targets) {
       ckks::dot_sum sum{nullptr, each.sum->has_value(), {}, {}};
-      if (!*each.sum) each.sum->emplace(make_pair());
+      if (!*each.sum) {
+        *each.sum = ckks::make_pair(ctx_, special_, chain_, object_class::scratch, "linear_transform.sum");
+      }
       sum.total = &**each.sum;
       for (const auto& [number, weight] : each.weights) {
         sum.numbers.push_back(number);
@@ -143,17 +150,11 @@ class joined_products {
     ckks::key_dot(ctx_, source, terms, sums);
   }
 
-  [[nodiscard]] poly_pair make_pair() const {
-    const auto sum = [&] {
-      return ring::poly(ctx_.ring(), special_, chain_, object_class::scratch, "linear_transform.sum");
-    };
-    return {sum(), sum()};
-  }
-
   ckks::context& ctx_;
   const transform_plan& plan_;
   const transform_grid& grid_;
   std::size_t number_;
+  std::span<const int> babies_;
   const ckks::ciphertext& input_;
   std::span<sum_map> sums_;
   arith::window special_, chain_;
@@ -162,12 +163,11 @@ class joined_products {
 
 }  // namespace
 
-std::optional<baby_keys> joined_keys(ckks::evaluator& eval, const transform_grid& grid,
-                                     ckks::key_id& secret) {
-  const transform_plan& plan = grid.plan();
+std::optional<baby_keys> joined_keys(ckks::evaluator& eval, const transform_plan& plan,
+                                     const transform_usage& usage, ckks::key_id& secret) {
   if (plan.mode() != transform_mode::double_hoisted) return {};
   baby_keys keys;
-  for (const std::vector<int>& babies : grid.usage().babies) {
+  for (const std::vector<int>& babies : usage.babies) {
     for (const int baby : babies) {
       const std::int64_t step = plan.rotation(baby, plan.baby_step());
       if (step == 0 || keys.contains(step)) continue;
@@ -179,9 +179,9 @@ std::optional<baby_keys> joined_keys(ckks::evaluator& eval, const transform_grid
   return keys;
 }
 
-void add_joined(ckks::evaluator& eval, const transform_grid& grid, std::size_t number,
-                const ckks::ciphertext& input, std::span<sum_map> sums, const baby_keys& keys) {
-  joined_products(eval, grid, number, input, sums).add(keys);
+void add_joined(ckks::context& ctx, const transform_grid& grid, const grid_input& input,
+                std::span<sum_map> sums, const baby_keys& keys) {
+  joined_products(ctx, grid, input, sums).add(keys);
 }
 
 }  // namespace halocline::circuits::detail

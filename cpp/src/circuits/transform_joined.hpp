@@ -24,12 +24,19 @@ using baby_keys = std::map<std::int64_t, const ckks::evaluation_key*>;
 /// The keys of all baby steps, each asked for once; nothing where `key_dot` does not take them: for another
 /// mode than double hoisting, and where one is seeded.
 /// @throws missing_key, key_mismatch
-[[nodiscard]] std::optional<baby_keys> joined_keys(ckks::evaluator& eval, const transform_grid& grid,
-                                                   ckks::key_id& secret);
+[[nodiscard]] std::optional<baby_keys> joined_keys(ckks::evaluator& eval, const transform_plan& plan,
+                                                   const transform_usage& usage, ckks::key_id& secret);
 
-/// Adds the products of input `number`, which is at the level of the plan, to the sums of all outputs.
+/// An input of a grid.
+struct grid_input {
+  std::size_t number;
+  std::span<const int> babies;      ///< that its cells use, ascending
+  const ckks::ciphertext& lowered;  ///< at the level of the plan
+};
+
+/// Adds the products of an input to the sums of all outputs.
 /// @param keys of `joined_keys`
-void add_joined(ckks::evaluator& eval, const transform_grid& grid, std::size_t number,
-                const ckks::ciphertext& input, std::span<sum_map> sums, const baby_keys& keys);
+void add_joined(ckks::context& ctx, const transform_grid& grid, const grid_input& input,
+                std::span<sum_map> sums, const baby_keys& keys);
 
 }  // namespace halocline::circuits::detail

@@ -111,11 +111,8 @@ void multiply(context& ctx, std::span<joined_product> products) {
   for (joined_product& each : products) {
     accumulates.push_back(static_cast<bool>(each.total.first));
     if (!accumulates.back()) {
-      const auto sum = [&] {
-        return ring::poly(ctx.ring(), ctx.parameters().special_window(), each.digits->chain,
-                          object_class::scratch, each.options.tag);
-      };
-      each.total = {sum(), sum()};
+      each.total = make_pair(ctx, ctx.parameters().special_window(), each.digits->chain,
+                             object_class::scratch, each.options.tag);
     }
     const std::uint64_t element = each.options.galois_element;
     permutations.push_back(element == 1 ? nullptr : &ctx.ring().permutation(element));
@@ -136,6 +133,11 @@ void multiply(context& ctx, std::span<joined_product> products) {
 }
 
 }  // namespace
+
+poly_pair make_pair(context& ctx, arith::window special, arith::window chain, object_class cls,
+                    const char* tag) {
+  return {{ctx.ring(), special, chain, cls, tag}, {ctx.ring(), special, chain, cls, tag}};
+}
 
 poly_pair key_product(context& ctx, const rns::raised_digits& digits, const evaluation_key& key,
                       const product_options& options) {

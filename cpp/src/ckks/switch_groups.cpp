@@ -89,11 +89,8 @@ class grouped_switch {
   [[nodiscard]] std::vector<poly_pair> make_results() const {
     std::vector<poly_pair> results;
     for (std::size_t k = 0; k < sources_.size(); ++k) {
-      const auto sum = [&] {
-        return ring::poly(ctx_.ring(), ctx_.parameters().special_window(), chain_, object_class::scratch,
-                          "key_switch.product");
-      };
-      results.push_back({sum(), sum()});
+      results.push_back(make_pair(ctx_, ctx_.parameters().special_window(), chain_, object_class::scratch,
+                                  "key_switch.product"));
     }
     return results;
   }

@@ -21,6 +21,10 @@ struct poly_pair {
   ring::poly second;
 };
 
+/// An uninitialised pair over two windows, either of which may be empty.
+[[nodiscard]] poly_pair make_pair(context& ctx, arith::window special, arith::window chain,
+                                  memory::object_class cls, const char* tag);
+
 /// sum_j digit_j * key_j + P * (plus0, plus1) over special + chain primes, NTT form. The plus views span the
 /// chain of the digits; an empty one counts as zero. P is the product of the special primes, 0 on their
 /// limbs.
