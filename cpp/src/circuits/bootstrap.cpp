@@ -193,7 +193,7 @@ bootstrapper::bootstrapper(ckks::evaluator& eval, const bootstrap_options& optio
       options_.transforms.stc_ways.empty()) {
     choose_transforms();
   }
-  if (!options_.transforms.sum_radix) choose_sum();
+  options_.transforms.sum_radix = usual_radix();
   make_transforms(eval);
   if (!options_.iterations.bits) {
     const double reached = forecast().worst_bits;
@@ -315,11 +315,13 @@ dft_options bootstrapper::stc_options() const {
   return made;
 }
 
-void bootstrapper::choose_sum() {
-  bootstrap_transforms& transforms = options_.transforms;
+/// The radix of the sum where nothing else decides.
+unsigned bootstrapper::usual_radix() const {
+  const bootstrap_transforms& transforms = options_.transforms;
   const auto copies = static_cast<std::uint32_t>(parameters_.slots() / slots());
   const bool few_keys = transforms.cts_mode == transform_mode::small_key;
-  transforms.sum_radix = few_keys ? 2 : detail::best_sum_radix(parameters_, raised_level_, copies);
+  return transforms.sum_radix.value_or(few_keys ? 2
+                                                : detail::best_sum_radix(parameters_, raised_level_, copies));
 }
 
 /// Stages of the sum after ModRaise; none where CoeffToSlot does it.
@@ -333,9 +335,7 @@ void bootstrapper::choose_transforms() {
   const std::vector<detail::chain_shape> chains{shape_of(dft_direction::coeff_to_slot, cts_options()),
                                                 shape_of(dft_direction::slot_to_coeff, stc_options())};
   const detail::choice_limits limits{*transforms.memory_bytes, transforms.room};
-  const auto copies = static_cast<std::uint32_t>(parameters_.slots() / slots());
-  const unsigned usual =
-      transforms.sum_radix.value_or(detail::best_sum_radix(parameters_, raised_level_, copies));
+  const unsigned usual = usual_radix();
   if (transforms.room.loads &&
       detail::fits_unchanged(parameters_, chains, {usual, keys_beside_transforms(usual)}, limits)) {
     return;

@@ -89,11 +89,19 @@ void seed(const key_row& key, choice_estimate& taken) {
   taken.workspace_bytes = std::max(taken.workspace_bytes, key.written_bytes);
 }
 
-/// The larger the worse: first whether it does not fit, where nothing is loaded, then time, work or bytes.
+/// The larger the worse: first what cannot be held (where nothing is loaded: whether it does not fit), then
+/// time, work or bytes.
 using badness = std::pair<double, double>;
 
 /// Ways of all matrices of all chains, one after the other, by their numbers among the candidates of each.
 using picks = std::vector<std::size_t>;
+
+/// Whether the key of a use is among those of the room.
+bool is_there(const params::parameters& parameters, const bootstrap_room& room, const key_use& use) {
+  return !room.keys || std::ranges::any_of(*room.keys, [&](const ckks::key_request& there) {
+    return there.galois_element == use.galois_element && there.level >= parameters.key_level(use.level);
+  });
+}
 
 /// The search with one way to add up rotations.
 class choice_search {
@@ -184,12 +192,7 @@ class choice_search {
   }
 
   [[nodiscard]] bool has(const std::vector<key_use>& keys) const {
-    if (!room_.keys) return true;
-    return std::ranges::all_of(keys, [&](const key_use& use) {
-      return std::ranges::any_of(*room_.keys, [&](const ckks::key_request& there) {
-        return there.galois_element == use.galois_element && there.level >= parameters_.key_level(use.level);
-      });
-    });
+    return std::ranges::all_of(keys, [&](const key_use& use) { return is_there(parameters_, room_, use); });
   }
 
   /// All matrices done alike, as far as the keys of each allow.
@@ -287,7 +290,11 @@ class choice_search {
   }
 
   [[nodiscard]] badness rate(const choice_estimate& taken, std::size_t memory) const {
-    if (room_.loads) return {0.0, loading_time(parameters_, taken, memory)};
+    if (room_.loads) {
+      // Plans move keys and diagonals, not workspace: where that is too large, less of it comes before time.
+      const std::size_t beyond = taken.workspace_bytes > memory ? taken.workspace_bytes - memory : 0;
+      return {static_cast<double>(beyond), loading_time(parameters_, taken, memory)};
+    }
     if (taken.bytes() <= memory) return {0.0, taken.work};
     return {1.0, static_cast<double>(taken.bytes())};
   }
@@ -356,26 +363,20 @@ choice_estimate estimate(const params::parameters& parameters, const std::vector
 bool fits_unchanged(const params::parameters& parameters, const std::vector<chain_shape>& chains,
                     const sum_choice& sum, const choice_limits& limits) {
   if (limits.room.seeded.value_or(false)) return false;
+  const auto there = [&](const key_use& use) { return is_there(parameters, limits.room, use); };
   transform_choice unchanged{{}, sum.radix, {}};
-  std::vector<ckks::key_request> keys = sum.others;
+  bool all = std::ranges::all_of(sum.others, [&](const ckks::key_request& each) {
+    return there({each.galois_element, each.level, 1});
+  });
   for (const chain_shape& chain : chains) {
     const std::vector<matrix_shape> matrices = matrices_of(chain);
     unchanged.ways.emplace_back(matrices.size());
     for (const matrix_shape& each : matrices) {
-      for (const key_use& use : part_of(parameters, each, {}, sum.radix).keys) {
-        keys.push_back({use.galois_element, use.level});
-      }
+      all = all && std::ranges::all_of(part_of(parameters, each, {}, sum.radix).keys, there);
     }
   }
-  const auto is_there = [&](const ckks::key_request& wanted) {
-    return std::ranges::any_of(*limits.room.keys, [&](const ckks::key_request& there) {
-      return there.galois_element == wanted.galois_element &&
-             there.level >= parameters.key_level(wanted.level);
-    });
-  };
-  if (limits.room.keys && !std::ranges::all_of(keys, is_there)) return false;
   const choice_estimate taken = estimate(parameters, chains, sum, unchanged);
-  return spare_room * static_cast<double>(taken.bytes()) <= static_cast<double>(limits.memory);
+  return all && spare_room * static_cast<double>(taken.bytes()) <= static_cast<double>(limits.memory);
 }
 
 std::optional<transform_choice> choose_within(const params::parameters& parameters,

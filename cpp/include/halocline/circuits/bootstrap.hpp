@@ -94,7 +94,7 @@ class bootstrapper {
   [[nodiscard]] bool unpacks() const noexcept;
   [[nodiscard]] dft_options cts_options() const;
   [[nodiscard]] dft_options stc_options() const;
-  void choose_sum();
+  [[nodiscard]] unsigned usual_radix() const;
   void choose_transforms();
   [[nodiscard]] double eval_mod_work() const;
   [[nodiscard]] std::vector<ckks::rotation_stage> sums(unsigned radix) const;

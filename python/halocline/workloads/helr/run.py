@@ -309,7 +309,7 @@ def helr_bootstrapper(params: Params, layout: HelrLayout, chosen: dict[str, Any]
             f"helr: {' and '.join(sorted(fixed))} of the bootstrap follow from the data; leave them out"
         )
     defaults = {"stc_levels": 1} if chosen.get("order", "cts_first") == "cts_first" else {}
-    return Bootstrapper(params, **({"slots": layout.columns, "memory": 0} | defaults | chosen))
+    return Bootstrapper(params, **({"slots": layout.columns} | defaults | chosen))
 
 
 def _per_bootstrap(bootstrapper: Bootstrapper, options: HelrOptions) -> int:
