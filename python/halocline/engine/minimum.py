@@ -10,6 +10,7 @@ from typing import Any
 from ..base.errors import InvalidArgument
 from ..base.values import size_to_type
 from ..ckks.params import Params
+from ..memory.budget import SMALLEST_CALLS
 from ..memory.trace import Trace
 from .host import PlannedHost
 from .program_identity import Arguments
@@ -76,7 +77,7 @@ def find_minimum(
     is one run only, which under `resident` does not find the tables that it makes after its peak.
     """
     ghost = make_ghost()
-    ghost._core.joining_budget = 1  # calls as small as they get, which are those under the least budgets
+    ghost._core.joining_budget = SMALLEST_CALLS
     setup = _setup(ghost, keys)
     args, kwargs = shape(ghost)
     with ghost.record() as first:
@@ -103,7 +104,7 @@ def _with_weights(
     None where a program encodes nothing.
     """
     ghost, other = make_ghost(), make_ghost()
-    ghost._core.joining_budget = 1
+    ghost._core.joining_budget = SMALLEST_CALLS
     ghost._core.prepare_keys(keys)
     ghost._take_encoded()  # from now on it keeps a list
     args, kwargs = shape(ghost)

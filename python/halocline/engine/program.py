@@ -21,7 +21,7 @@ from ..circuits.choice import CircuitChoice
 from ..ckks.ciphertext import Ciphertext, bind_all
 from ..ckks.keys import EvaluationKeys, KeyPlan
 from ..ckks.params import Params, expect_same
-from ..memory.budget import budget_of
+from ..memory.budget import SMALLEST_CALLS, budget_of
 from ..memory.trace import Trace
 from .code_facts import defines
 from .engine import Engine
@@ -102,7 +102,7 @@ def trace_program(
     def make_ghost() -> Engine:
         how: Any = {"keep_seeds": keep_seeds, "circuits": circuits, "bootstrap": bootstrap}
         ghost = Engine(params, device="ghost", **how)
-        ghost._core.joining_budget = 1  # for any budget: calls as small as under the least one
+        ghost._core.joining_budget = SMALLEST_CALLS
         return ghost
 
     engine = make_ghost()

@@ -16,6 +16,10 @@ from ..base.files import read_text
 from ..base.values import byte_count, integer, kind_of, path_text, utf8_text
 from .tiers import Tiers
 
+SMALLEST_CALLS = 1
+"""As `joining_budget` of a ghost: its calls of several keys are as small as under the least budget, so that
+what is traced can be planned for any."""
+
 MAX_WAIT = 86_400
 """Longest time in seconds that allocations may wait for others."""
 

@@ -13,6 +13,7 @@ from .. import nn
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.params import Params
 from ..engine.engine import Engine
+from ..memory.budget import SMALLEST_CALLS
 from ..memory.trace import Trace
 from .helr.circuit import HelrCircuit, HelrLayout, iterations_per_bootstrap
 from .helr.model import make_constants
@@ -36,7 +37,7 @@ def recorded(params: Params, prepare: Prepare) -> Trace:
     Calls of several keys are as small as under the least budget, so that replays fit within any.
     """
     engine = Engine(params, device="ghost")
-    engine._core.joining_budget = 1
+    engine._core.joining_budget = SMALLEST_CALLS
     program = prepare(engine)
     program()
     engine._core.prepare_keys(engine.key_plan.requests())

@@ -17,6 +17,7 @@ from ...ckks.client import Client
 from ...ckks.keys import EvaluationKeys, KeyPlan
 from ...ckks.params import Params
 from ...engine.engine import Engine, RunReport
+from ...memory.budget import SMALLEST_CALLS
 from ...memory.trace import CLASSES, Trace
 from ...workloads.options import RunOptions
 from ...workloads.running import Progress, make_engine, probe_device, recording, send_keys
@@ -113,7 +114,7 @@ class PolicyRig:
         """
         ghost = Engine(self.params, device="ghost", keep_seeds=self.seeded)
         ghost._core.cache_bytes = self._cache_bytes
-        ghost._core.joining_budget = 1  # for any budget: steps are as small as under the least one
+        ghost._core.joining_budget = SMALLEST_CALLS
         inputs: list[Ciphertext] = []
 
         def begin() -> None:
