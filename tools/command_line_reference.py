@@ -17,9 +17,9 @@ from halocline.base.options import Described, described
 from halocline.cli.bench.table import SUITES
 from halocline.cli.outputs import (
     PaperOutputs,
-    PictureBenchOutputs,
     PictureOutputs,
     ProfileBenchOutputs,
+    ResumablePictureBenchOutputs,
 )
 from halocline.cli.paper.table import STUDIES
 from halocline.cli.run.table import WORKLOADS
@@ -78,9 +78,11 @@ def sections() -> Iterator[str]:
         yield from rows(own(suite.options_class()))
     drawn = ", ".join(name for name, suite in SUITES.items() if suite.pictures)
     profiled = ", ".join(name for name, suite in SUITES.items() if suite.profiled)
-    yield from ("", "### All suites", "", f"`--plot` is for {drawn}; `--profile` for {profiled}.", "")
+    resumable = ", ".join(name for name, suite in SUITES.items() if suite.resumable)
+    which = f"`--plot` is for {drawn}; `--profile` for {profiled}; `--resume` for {resumable}."
+    yield from ("", "### All suites", "", which, "")
     profile = [each for each in described(ProfileBenchOutputs) if each.field == "profile"]
-    yield from rows([*described(PictureBenchOutputs), *profile])
+    yield from rows([*described(ResumablePictureBenchOutputs), *profile])
     yield from ("", "## Studies of papers")
     for name, study in STUDIES.items():
         yield from ("", f"### `halocline paper {name}`", "", study.line, "")

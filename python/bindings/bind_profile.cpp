@@ -45,6 +45,7 @@ nb::dict graph_statistics(const bound_engine& engine) {
   out["replayed_nodes"] = s.replayed_nodes;
   out["patched_nodes"] = s.patched_nodes;
   out["failed_builds"] = s.failed_builds;
+  out["slow_graphs"] = s.slow_graphs;
   return out;
 }
 

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import halocline as hc
 import pytest
+from bench_rig import CURVE, SMALL, BenchRunner, read, stop_at
 from halocline.bench import micro, ntt_family, ratio
 from halocline.bench import operations as bench_operations
 from halocline.bench.budgets import wide_rotations
@@ -32,8 +33,6 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 RESULTS = Path(__file__).parents[2] / "cpp" / "bench" / "results"
-SMALL = ["--params", "test-n11-boot", "--allow-insecure", "--threads", "1", "--set", "slots=8"]
-CURVE = ["bootstrap-budget", *SMALL, "--batches", "1", "--repetitions", "1", "--policies", "lru,planned"]
 
 
 @pytest.fixture
@@ -41,30 +40,7 @@ def bench(tmp_path, monkeypatch):
     """Runs `halocline bench` in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")
-
-    def run(*arguments, status=0):
-        result = CliRunner().invoke(app, ["bench", *map(str, arguments)])
-        assert result.exit_code == status, (result.output, result.exception)
-        return result
-
-    return run
-
-
-def read(path):
-    return json.loads(Path(path).read_text())
-
-
-def stop_at(wanted, monkeypatch, owner, name, error):
-    """Makes the wanted-th call of a function raise."""
-    calls, original = [], getattr(owner, name)
-
-    def stopping(*arguments, **given):
-        calls.append(None)
-        if len(calls) == wanted:
-            raise error
-        return original(*arguments, **given)
-
-    monkeypatch.setattr(owner, name, stopping)
+    return BenchRunner()
 
 
 # A run that is stopped

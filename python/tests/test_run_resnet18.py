@@ -37,7 +37,7 @@ def test_bad_options(options, message):
 def test_a_run_within_a_budget_beside_its_forecast():
     """Encryption adds little to what the polynomials of ReLUs err by, which alpha=6 makes large: the class
     of the random network is still the same. Times are of another device than this one, and so are the plans
-    of later images; the first one loads what the forecast says of a first one, all keys and weights included."""
+    of later images; the first one loads what the forecast says of a first one, with all keys and weights."""
     params = hc.Params.preset("test-n12-boot", allow_insecure=True)
     options = Resnet18Options(
         side=8, classes=5, alpha=6, policy="planned", memory="60%", threads=2, allow_insecure=True

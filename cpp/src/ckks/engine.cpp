@@ -49,6 +49,13 @@ namespace {
   return made;
 }
 
+/// Fills a polynomial from a seed, as a half of a key: a plan compares that with loading it. Any seed will
+/// do.
+void expand(context& ctx, const ring::poly& into) {
+  const backend::uniform_job job{into.chain(), {}};
+  ctx.device().sample_uniform(ctx.tables(), {&job, 1});
+}
+
 }  // namespace
 
 engine::engine(params::parameters parameters, const engine_options& options)
@@ -211,6 +218,7 @@ void engine::measure_costs() {
     ckks::evaluator& on = is_remote ? substitute : *evaluator_;
     for (int i = 0; i < repetitions; ++i) {
       if (i == 1) ctx_->runtime().forget_costs();
+      expand(*ctx_, zero.parts.front());
       if (key.galois_element == relinearization_element) {
         (void)on.square(zero);
       } else if (step) {

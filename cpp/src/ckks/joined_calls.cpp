@@ -6,7 +6,7 @@
 namespace halocline::ckks::detail {
 
 std::size_t call_bytes(const context& ctx, std::size_t most) {
-  constexpr std::size_t call_share = 12, scratch_share = 4;
+  constexpr std::size_t call_share = 6, scratch_share = 4;
   const std::size_t budget = ctx.joining_budget();
   if (budget == 0) return most;
   const std::size_t room = budget / scratch_share;

@@ -33,6 +33,14 @@ std::string text_of(const launch& each, const void* params) {
   return std::string(each.name) + "(" + std::to_string(p->pointer) + "," + std::to_string(p->constant) + ")";
 }
 
+// A clock that only the fake device moves.
+std::uint64_t time = 0;
+constexpr std::uint64_t launch_time = 20;
+std::uint64_t patch_time = 5;
+std::uint64_t build_time = 1;
+
+std::uint64_t fake_clock() { return time; }
+
 /// Executes by writing down.
 class fake_device final : public device_api {
  public:
@@ -45,10 +53,12 @@ class fake_device final : public device_api {
     ~fake_graph() override { --device_.alive; }
     void patch(const launch_list& list, std::size_t i) override {
       if (device_.fail_patches) throw device_error("patch refused");
+      time += patch_time;
       nodes_[i] = text_of(list.at(i), list.params(i));
     }
     void launch() override {
       if (device_.fail_graphs) throw device_error("replay refused");
+      time += 10;
       device_.done.insert(device_.done.end(), nodes_.begin(), nodes_.end());
     }
 
@@ -62,10 +72,12 @@ class fake_device final : public device_api {
       EXPECT_TRUE(watched->open());
     }
     if (list.at(i).op == fail_op) throw device_error(std::string(fail_op) + ": launch refused");
+    time += launch_time;
     done.push_back(text_of(list.at(i), list.params(i)));
   }
   std::unique_ptr<executable> build(const launch_list& list) override {
     if (fail_builds) throw out_of_memory("no room for a graph");
+    time += build_time * list.size();
     return std::make_unique<fake_graph>(*this, list);
   }
 
@@ -102,8 +114,26 @@ class GraphRecorder : public testing::Test {
   }
   [[nodiscard]] graph_statistics stats() const { return recorder_.statistics(); }
 
+  void SetUp() override {
+    patch_time = 5;
+    build_time = 1;
+  }
+  /// Launches with the pointers from `pointer` on.
+  void run_long(recorder& on, std::uint64_t key, unsigned count, std::uint64_t pointer) {
+    std::vector<std::string> expected;
+    device_.done.clear();
+    on.begin(key);
+    for (unsigned i = 0; i < count; ++i) {
+      const parameters p{pointer + i, 0, {}};
+      expected.push_back(text_of(make_launch(i % 8), &p));
+      on.add(make_launch(i % 8), &p);
+    }
+    on.end();
+    EXPECT_EQ(device_.done, expected);
+  }
+
   fake_device device_;
-  recorder recorder_{device_};
+  recorder recorder_{device_, {}, fake_clock};
 };
 
 TEST_F(GraphRecorder, ReplaysFromTheSecondRunOnAndPatchesWhatChanged) {
@@ -267,6 +297,79 @@ TEST_F(GraphRecorder, KeepsGraphsWithinItsLimits) {
   small.clear();
   EXPECT_EQ(device_.alive, 0);
   EXPECT_EQ(small.statistics().graphs_kept, 0U);
+}
+
+TEST_F(GraphRecorder, ProgramsWithMoreKernelsThanThereIsRoomForKeepGraphsOfAPart) {
+  recorder small(device_, {.nodes = 100}, fake_clock);
+  for (int i = 0; i < 6; ++i) run_long(small, 1, 32 + 64 + 128, 1);
+  const graph_statistics found = small.statistics();
+  EXPECT_EQ(found.graphs_built, 2U);  // of 32 and 64 kernels, once each; never destroyed for the last part
+  EXPECT_EQ(found.replayed_nodes, 5U * (32 + 64));
+  EXPECT_EQ(found.eager_launches, (32 + 64) + 6U * 128);
+  // A program that is not run any more leaves its room to others.
+  for (int i = 0; i < 4; ++i) run_long(small, 2, 32, 1);
+  EXPECT_EQ(small.statistics().graphs_built, 3U);
+}
+
+TEST_F(GraphRecorder, TwoProgramsInTurnDoNotDestroyEachOthersGraphs) {
+  recorder small(device_, {.nodes = 100}, fake_clock);
+  for (int i = 0; i < 2; ++i) run_long(small, 1, 32 + 64, 1);
+  for (int i = 0; i < 6; ++i) {
+    run_long(small, 2, 32 + 64, 1);
+    run_long(small, 1, 32 + 64, 1);
+  }
+  EXPECT_EQ(small.statistics().graphs_built, 2U);
+  EXPECT_EQ(small.statistics().replayed_nodes, 7U * (32 + 64));
+}
+
+TEST_F(GraphRecorder, MakingGraphsTakesNoLongerThanARun) {
+  build_time = 25;  // a kernel; a run takes 20 for each
+  constexpr unsigned count = 32 + 64 + 128 + 256;
+  run_long(recorder_, 1, count, 1);
+  std::uint64_t most = 0, built = 0;
+  for (int i = 0; i < 6; ++i) {
+    run_long(recorder_, 1, count, 1);
+    const std::uint64_t now = stats().nodes_kept;
+    most = std::max(most, build_time * (now - built));
+    built = now;
+  }
+  EXPECT_EQ(built, count);  // in the end all of it
+  // The time between two beginnings is that of a run with what was built during it.
+  EXPECT_LE(most, 2 * launch_time * count);
+  EXPECT_GT(stats().eager_launches, count);  // not all at once
+}
+
+TEST_F(GraphRecorder, GraphsThatAreSlowerThanTheirKernelsAreGivenUp) {
+  patch_time = 30;  // a launch takes 20
+  for (int i = 0; i < 8; ++i) run_long(recorder_, 1, 32, 100U * static_cast<unsigned>(i));
+  EXPECT_EQ(stats().slow_graphs, 1U);
+  EXPECT_EQ(stats().graphs_kept, 0U);
+  EXPECT_EQ(stats().graphs_built, 1U);    // and not made again
+  EXPECT_EQ(stats().patched_nodes, 32U);  // until it was known what that takes
+}
+
+TEST_F(GraphRecorder, GraphsOfWhichLittleChangesStay) {
+  patch_time = 30;
+  run_long(recorder_, 1, 32, 0);
+  for (int i = 0; i < 8; ++i) {
+    recorder_.begin(1);
+    for (unsigned k = 0; k < 32; ++k) add(k % 8, k < 4 ? 100U * static_cast<unsigned>(i) + k : k);
+    recorder_.end();
+  }
+  EXPECT_EQ(stats().slow_graphs, 0U);
+  EXPECT_EQ(stats().eager_launches, 32U);
+}
+
+TEST_F(GraphRecorder, ArgumentsInTurnGetAGraphEach) {
+  for (int i = 0; i < 12; ++i) run_long(recorder_, 1, 32, i % 2 == 0 ? 0 : 1000);
+  EXPECT_EQ(stats().graphs_built, 2U);
+  const std::uint64_t patched = stats().patched_nodes;
+  for (int i = 0; i < 6; ++i) run_long(recorder_, 1, 32, i % 2 == 0 ? 0 : 1000);
+  EXPECT_EQ(stats().patched_nodes, patched);  // nothing changes any more
+  EXPECT_EQ(stats().graphs_built, 2U);
+  // Others change one of them; at most four are kept.
+  for (int i = 0; i < 40; ++i) run_long(recorder_, 1, 32, 5000U + 100U * static_cast<unsigned>(i % 10));
+  EXPECT_LE(stats().graphs_kept, 4U);
 }
 
 TEST_F(GraphRecorder, GraphsThatCannotBeMadeOrChangedAreDoneWithout) {

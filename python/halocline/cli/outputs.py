@@ -7,7 +7,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..base.option_values import OutputName, PathName
+from ..base.option_values import Flag, OutputName, PathName
 from ..base.options import Options, option
 from .profile_option import SUFFIXES
 
@@ -74,6 +74,29 @@ class PictureBenchOutputs(BenchOutputs):
     """Those of a suite with pictures."""
 
     plot: Path | None = folder_option()
+
+
+def resume_option() -> Any:
+    """The field for going on."""
+    text = (
+        "Go on from the rows that the file of --json has, where a run with the same options was interrupted; "
+        "begin where there is no such file."
+    )
+    return option(False, text, Flag(), group=RESULTS)
+
+
+@dataclasses.dataclass(frozen=True)
+class ResumableBenchOutputs(BenchOutputs):
+    """Those of a suite that goes on from the rows of an interrupted run."""
+
+    resume: bool = resume_option()
+
+
+@dataclasses.dataclass(frozen=True)
+class ResumablePictureBenchOutputs(PictureBenchOutputs):
+    """Likewise, with pictures."""
+
+    resume: bool = resume_option()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,6 +18,8 @@ struct graph_statistics {
   std::uint64_t replayed_nodes = 0;  ///< kernels launched by them
   std::uint64_t patched_nodes = 0;   ///< kernels that were given other parameters before a replay
   std::uint64_t failed_builds = 0;   ///< graphs that the driver refused; their kernels ran one by one
+  /// Graphs that were given up because launching their kernels takes the host less time.
+  std::uint64_t slow_graphs = 0;
 };
 
 }  // namespace halocline::backend

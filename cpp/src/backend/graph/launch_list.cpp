@@ -2,6 +2,7 @@
 #include "backend/graph/launch_list.hpp"
 
 #include <cstring>
+#include <functional>
 
 namespace halocline::backend::graph {
 namespace {
@@ -49,6 +50,16 @@ bool launch_list::same_shape(const launch_list& other) const noexcept {
 
 bool launch_list::same_params(const launch_list& other, std::size_t i) const noexcept {
   return std::memcmp(params(i), other.params(i), at(i).params_bytes) == 0;
+}
+
+std::size_t launch_list::count_changed(const launch_list& other) const noexcept {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < size(); ++i) count += same_params(other, i) ? 0U : 1U;
+  return count;
+}
+
+std::uint64_t launch_list::params_hash() const noexcept {
+  return std::hash<std::string_view>{}({reinterpret_cast<const char*>(blocks_.data()), bytes()});
 }
 
 }  // namespace halocline::backend::graph

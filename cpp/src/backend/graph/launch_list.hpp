@@ -49,6 +49,10 @@ class launch_list {
   [[nodiscard]] bool same_shape(const launch_list& other) const noexcept;
   /// Whether launch `i`, of the same shape in both lists, has the same parameters.
   [[nodiscard]] bool same_params(const launch_list& other, std::size_t i) const noexcept;
+  /// Launches of a list of the same shape that have other parameters.
+  [[nodiscard]] std::size_t count_changed(const launch_list& other) const noexcept;
+  /// Number that lists with the same parameters share.
+  [[nodiscard]] std::uint64_t params_hash() const noexcept;
 
  private:
   struct alignas(16) unit {

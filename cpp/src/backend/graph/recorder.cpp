@@ -22,6 +22,7 @@ std::size_t recorder::segment_limit(std::size_t position) noexcept {
 void recorder::begin(std::uint64_t key) noexcept {
   const std::lock_guard lock(mutex_);
   if (depth_.fetch_add(1) != 0) return;
+  cache_.begin_program(key);
   key_ = key;
   position_ = 0;
   ++counted_.programs;

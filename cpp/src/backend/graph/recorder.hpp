@@ -18,7 +18,9 @@ namespace halocline::backend::graph {
 /// launches that depends on the place only, so that the device begins while later ones are still recorded.
 class recorder {
  public:
-  explicit recorder(device_api& device, const cache_limits& limits = {}) : cache_(device, limits, counted_) {}
+  /// @param now see `graph_cache`
+  explicit recorder(device_api& device, const cache_limits& limits = {}, graph_cache::clock now = now_ns)
+      : cache_(device, limits, counted_, now) {}
 
   /// Begins a program, or a part of the one that is open, which then changes nothing. Programs with one key
   /// are expected to look alike.

@@ -51,9 +51,10 @@ plan::cost_model cost_meter::costs(const plan::cost_model& base) const {
   return result;
 }
 
-void refine_links(plan::cost_model& base, const store_stats& moved) {
+void refine_links(plan::cost_model& base, const store_stats& moved, double lateness) {
   if (static_cast<double>(moved.read_bytes) >= enough_bytes) {
-    base.load.ns_per_byte = static_cast<double>(moved.read_busy_ns) / static_cast<double>(moved.read_bytes);
+    base.load.ns_per_byte =
+        lateness * static_cast<double>(moved.read_busy_ns) / static_cast<double>(moved.read_bytes);
     base.load.fixed_ns = 0;
   }
   if (static_cast<double>(moved.written_bytes) >= enough_bytes) {

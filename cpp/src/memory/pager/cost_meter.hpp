@@ -40,6 +40,7 @@ class cost_meter {
 };
 
 /// Speed of a link from the counters of its store, where enough was moved; `base` otherwise.
-void refine_links(plan::cost_model& base, const store_stats& moved);
+/// @param lateness how much later reads arrive than the link's busy time says
+void refine_links(plan::cost_model& base, const store_stats& moved, double lateness = 1);
 
 }  // namespace halocline::memory

@@ -25,6 +25,14 @@ bool builds_tables(std::span<const step_use> uses) {
 /// Steps between looks at the link for buffers that are brought ahead: a look takes about a microsecond.
 constexpr std::size_t ahead_steps = 32;
 
+/// Where processors both compute and move bytes, transfers go on for as long as the program computes: they
+/// take longer than the few of a probe, and arrive later than the link's busy time alone says. On two
+/// processors with a disk that is read at 2.3 to 3.3 GB/s in a probe and 1.2 GB/s in `wide-rotations`, plans
+/// made with these factors expand more halves instead of loading them, and runs within 10 % of the footprint
+/// take 12.3 to 13.2 s instead of 12.9 to 14.8.
+constexpr double sustained_against_probe = 2.0;
+constexpr double lateness_on_host = 1.25;
+
 }  // namespace
 
 paged_residency::paged_residency(const residency_parts& parts, std::unique_ptr<transport> copies,
@@ -186,11 +194,16 @@ plan::cost_model paged_residency::measured_costs(const plan::cost_model& base) {
   if (!link_) link_ = pager_.copies().measure_link(pager_);
   clock_->finish(meter_);
   plan::cost_model result = base;
-  result.load = {static_cast<double>(link_->read_latency_ns), 1e9 / link_->read_bytes_per_second};
-  result.store = {static_cast<double>(link_->write_latency_ns), 1e9 / link_->write_bytes_per_second};
-  refine_links(result, pager_.copies().slow().statistics());
+  const bool on_host = parts_.options.device == nullptr;
+  const double ns = 1e9 * (on_host ? sustained_against_probe : 1);
+  result.load = {static_cast<double>(link_->read_latency_ns), ns / link_->read_bytes_per_second};
+  result.store = {static_cast<double>(link_->write_latency_ns), ns / link_->write_bytes_per_second};
+  refine_links(result, pager_.copies().slow().statistics(), on_host ? lateness_on_host : 1);
+  result = meter_.costs(result);
+  const auto expanding = result.operations.find(plan::expanding_operation);
+  if (on_host && expanding != result.operations.end()) result.expand = expanding->second;
   pager_.copies().recipes().refine(result);
-  return meter_.costs(result);
+  return result;
 }
 
 void paged_residency::forget_costs() {

@@ -29,7 +29,7 @@ from ...tracing.replay import (
     replay,
 )
 from ...workloads.options import RunOptions
-from ..keeping import Watcher
+from ..keeping import Watcher, expect_row
 from .options import BLOCKING, MINIMUM, BudgetOptions, async_peak_of
 from .rig import PolicyRig, Program, Rehearsal, Shape, Timed, timed
 
@@ -110,13 +110,24 @@ class BudgetCurve(ABC):
         return RunOptions(device=device, threads=self.options.threads)
 
     def run(self) -> Row:
-        """Measures everything."""
-        o = self.options
-        total = len(list(self._kinds())) + len(o.batch_sizes())
+        """Measures everything that an interrupted run has not."""
+        kinds = [Kind("resident", batch, "all", 0) for batch in self.options.batch_sizes()] + list(
+            self._kinds()
+        )
+        earlier = self._watcher.rows()
         rows: list[Row] = []
-        for row in self._measure() if self._model is None else self._replay(self._model):
+        base: dict[int, float | None] = {}
+        for number, kind in enumerate(kinds):
+            if number < len(earlier):
+                row = expect_row(earlier[number], dataclasses.asdict(kind))
+            else:
+                found = self._times(kind) if self._model is None else self._replayed(self._model, kind)
+                row = self._row(kind, found, base.get(kind.batch, found.get("seconds")))
+            base.setdefault(kind.batch, row.get("seconds"))
             rows.append(row)
-            self._watcher.row("measuring", self._report(rows), len(rows), total)
+            if number >= len(earlier):
+                self._watcher.row("measuring", self._report(rows), len(rows), len(kinds))
+        self._engine = None
         return self._report(rows)
 
     def _report(self, rows: list[Row]) -> Row:
@@ -159,17 +170,6 @@ class BudgetCurve(ABC):
         return dataclasses.asdict(kind) | {"share": share} | found
 
     # On a device
-
-    def _measure(self) -> Iterator[Row]:
-        base: dict[int, float | None] = {}
-        for batch in self.options.batch_sizes():
-            kind = Kind("resident", batch, "all", 0)
-            found = self._times(kind)
-            base[batch] = found.get("seconds")
-            yield self._row(kind, found, base[batch])
-        for kind in self._kinds():
-            yield self._row(kind, self._times(kind), base[kind.batch])
-        self._engine = None
 
     def _times(self, kind: Kind) -> Row:
         """Runs a batch several times; or why it could not."""
@@ -221,21 +221,11 @@ class BudgetCurve(ABC):
 
     # On a model
 
-    def _replay(self, model: DeviceModel) -> Iterator[Row]:
-        base: dict[int, float | None] = {}
-        for batch in self.options.batch_sizes():
-            trace = self._rehearsals[batch].trace
-            roomy = model.with_memory(max(model.usable_bytes, 2 * trace.peak_bytes))
-            kind = Kind("resident", batch, "all", 0)
-            found = self._replayed(roomy, kind)
-            base[batch] = found.get("seconds")
-            yield self._row(kind, found, base[batch])
-        for kind in self._kinds():
-            yield self._row(kind, self._replayed(model, kind), base[kind.batch])
-
     def _replayed(self, model: DeviceModel, kind: Kind) -> Row:
         policy, budget = kind.manner, kind.budget_bytes or None
         trace = self._placing(kind.batch) if policy in PLACING else self._rehearsals[kind.batch].trace
+        if policy == "resident":  # also where the device has too little memory
+            model = model.with_memory(max(model.usable_bytes, 2 * trace.peak_bytes))
         try:
             found = replay(trace, model, policy_name(policy), budget, async_ratio=kind.async_peak)
         except OutOfMemory as refused:

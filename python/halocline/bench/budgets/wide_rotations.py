@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from ..keeping import SILENT, Watcher
+from ..keeping import SILENT, Watcher, expect_row
 from .options import WIDE_BUDGETS as BUDGETS
 from .options import WIDE_POLICIES as POLICIES
 from .options import WideBenchOptions
@@ -51,8 +51,9 @@ def run_wide_bench(
     about = {"schema": SCHEMA, "suite": "wide-rotations", "device": device, "threads": threads}
     found: list[list[Report]] = [[] for _ in kinds]
     total = count * len(kinds)
-    watcher.progress("wide-rotations", 0, total)
-    for number in range(total):
+    done = _divide(watcher.rows("runs"), kinds, found)
+    watcher.progress("wide-rotations", done, total)
+    for number in range(done, total):
         policy, memory = kinds[number % len(kinds)]
         chosen = ["--policy", policy, *([] if memory is None else ["--memory", memory])]
         found[number % len(kinds)].append(run_in_process("wide-rotations", [*chosen, *common]))
@@ -67,6 +68,16 @@ def run(options: WideBenchOptions | None = None, watcher: Watcher = SILENT) -> d
     arguments = ["--params", o.params, *(name for name, given in switches.items() if given)]
     kinds = kinds_of(o.policies, o.budgets)
     return run_wide_bench(o.threads, o.repetitions, arguments, kinds, o.device, watcher)
+
+
+def _divide(runs: list[Report], kinds: Sequence[Kind], found: list[list[Report]]) -> int:
+    """Hands the runs of an interrupted benchmark, which stand by kind, to their kinds; returns how many."""
+    begin = 0
+    for number, (policy, _) in enumerate(kinds):
+        count = len(range(number, len(runs), len(kinds)))
+        found[number] += [expect_row(each, {"policy": policy}) for each in runs[begin : begin + count]]
+        begin += count
+    return len(runs)
 
 
 def _result(kinds: Sequence[Kind], found: list[list[Report]]) -> dict[str, Any]:

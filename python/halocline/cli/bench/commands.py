@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,7 +28,13 @@ from ..common import (
 )
 from ..generated import given_options, make_command
 from ..groups import Listed, table_app
-from ..outputs import BenchOutputs, PictureBenchOutputs, ProfileBenchOutputs
+from ..outputs import (
+    BenchOutputs,
+    PictureBenchOutputs,
+    ProfileBenchOutputs,
+    ResumableBenchOutputs,
+    ResumablePictureBenchOutputs,
+)
 from ..profile_option import profiling
 from .results import TERMINATED, ResultFile, Terminated, shown, stored, terminable
 from .table import MODELS, SUITES, Suite
@@ -48,8 +55,9 @@ def _bench(name: str, options: Any, outputs: BenchOutputs, ctx: typer.Context) -
     if plot is not None:  # before the measurement, not after it
         require("matplotlib", "lab", f"bench {name}: --plot")
     _check_device(name, options, ctx)
+    resumed = isinstance(outputs, ResumableBenchOutputs | ResumablePictureBenchOutputs) and outputs.resume
     with profiling(profile, outputs.json):
-        content = _measure(name, options, outputs.json)
+        content = _measure(name, options, outputs.json, resumed)
     if plot is not None:
         SUITES[name].draw(content, plot)
 
@@ -63,12 +71,13 @@ def _check_device(name: str, options: Options, ctx: typer.Context) -> None:
         ctx.fail(f"--device: '{device}' is a device model; only {' and '.join(MODELS)} simulate")
 
 
-def _measure(name: str, options: Any, json: Path | None) -> Json:
+def _measure(name: str, options: Any, json: Path | None, resume: bool = False) -> Json:
     """Runs a suite. Rows that are there when it stops are shown, and kept in the file."""
-    console, result = results_console(json), ResultFile(json)
+    console, result = results_console(json), ResultFile(json, options if SUITES[name].resumable else None)
+    earlier = result.earlier(name) if resume else None
     try:
         with terminable(), _Bar(name) as bar:
-            content = SUITES[name].runner(name)(options, Watcher(bar.update, result.keep))
+            content = SUITES[name].runner(name)(options, Watcher(bar.update, result.keep, earlier))
     except BaseException as stopped:
         partial = result.stop()
         if partial is not None:
@@ -83,7 +92,8 @@ def _measure(name: str, options: Any, json: Path | None) -> Json:
             raise typer.Exit(INTERRUPTED) from None
         raise
     whole = result.finish(content, getattr(options, "device", "cpu"))
-    print_result(console, _tables(name), whole)
+    with contextlib.nullcontext() if earlier is None or json is None else shown(json, name, "--resume"):
+        print_result(console, _tables(name), whole)
     return whole
 
 
@@ -133,6 +143,8 @@ class _Bar:
 def _outputs(suite: Suite) -> type[BenchOutputs]:
     if suite.profiled:
         return ProfileBenchOutputs
+    if suite.resumable:
+        return ResumablePictureBenchOutputs if suite.pictures else ResumableBenchOutputs
     return PictureBenchOutputs if suite.pictures else BenchOutputs
 
 

@@ -7,7 +7,7 @@ import contextlib
 import datetime
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -16,8 +16,9 @@ from rich.errors import MarkupError
 
 from ... import _core
 from ...base import limits
-from ...base.errors import CorruptData, Error
+from ...base.errors import CorruptData, Error, InvalidArgument
 from ...base.files import is_standard, parse_json, read_file
+from ...base.options import Options, described
 from ...tracing.replay import device_models
 from ..common import origin, write_json
 from .table import SUITES
@@ -31,19 +32,51 @@ TERMINATED = 143
 class ResultFile:
     """The file of `--json`, which holds all rows so far at every moment.
 
-    Until the run is done it has the field `partial`: rows that are done, and rows in all (0: not known).
+    Until the run is done it has the field `partial`: rows that are done, and rows in all (0: not known). Of
+    suites that go on from such a file it has the field `options`, too.
     """
 
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-        self._about = origin() | {"date": date}
+    def __init__(self, path: Path | None, options: Options | None = None) -> None:
+        """options: of a suite that goes on from the rows of an interrupted run."""
+        self._path, self._now = (
+            path,
+            datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        )
+        self._about: Json = origin() | {"date": self._now}
+        self._options = {} if options is None else {"options": printable(_plain(options))}
         self.content: Json | None = None
         """What there is so far; None before the first row."""
 
+    def earlier(self, suite: str) -> Json | None:
+        """What an interrupted run with the same options has left in the file; None where there is no file.
+
+        Its date stays that of the result, which then has the dates of all resumptions in `resumed`.
+        Raises InvalidArgument where the file is not to be gone on from.
+        """
+        if self._path is None or is_standard(self._path):
+            raise InvalidArgument("--resume: give the file of the interrupted run as --json FILE")
+        if not self._path.exists():
+            return None
+        _, content = stored(self._path, suite, "--resume")
+        if not isinstance(content.get("partial"), dict):
+            raise InvalidArgument(
+                f"--resume: '{self._path}' holds a whole result; show it with --from, or choose another file"
+            )
+        for name, wanted in (origin() | self._options).items():
+            if content.get(name) != wanted:
+                differ = _difference(name, content.get(name), wanted)
+                raise InvalidArgument(
+                    f"--resume: '{self._path}' was measured with {differ}; rows of both do not belong "
+                    "together: use the same, or another file"
+                )
+        resumed = content.get("resumed")
+        dates = [*(resumed if isinstance(resumed, list) else []), self._now]
+        self._about |= {"date": content.get("date"), "resumed": dates}
+        return content
+
     def keep(self, content: Json, done: int, total: int) -> None:
         """Writes what there is after a row."""
-        self.content = {"partial": {"done": done, "total": total}} | self._about | content
+        self.content = {"partial": {"done": done, "total": total}} | self._options | self._about | content
         if not is_standard(self._path):  # which takes the result once, at the end
             write_json(self._path, self.content)
 
@@ -58,6 +91,27 @@ class ResultFile:
         whole = self._about | content | _card(content, device)
         write_json(self._path, whole)
         return whole
+
+
+def _plain(options: Options) -> Json:
+    """Values of options as a file can have them, by what they are called on the command line."""
+    return {each.flag: _plain_value(getattr(options, each.field)) for each in described(type(options))}
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _plain_value(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain_value(each) for each in value]
+    return value if isinstance(value, bool | int | float | str | None) else str(value)
+
+
+def _difference(name: str, there: Any, wanted: Any) -> str:
+    """Where two values differ: of options, the first one that does."""
+    if name != "options" or not isinstance(there, dict):
+        return f"{name} {there!r:.60} instead of {wanted!r:.60}"
+    first = next(each for each in {**wanted, **there} if there.get(each) != wanted.get(each))
+    return f"{first} {there.get(first)!r:.60} instead of {wanted.get(first)!r:.60}"
 
 
 def _card(content: Json, device: str) -> Json:
@@ -83,22 +137,23 @@ def suite_of(content: Any) -> str | None:
     return name if isinstance(name, str) and name in SUITES else None
 
 
-def stored(path: Path, suite: str | None = None) -> tuple[str, Json]:
+def stored(path: Path, suite: str | None = None, flag: str = "--from") -> tuple[str, Json]:
     """A result that --json wrote, and its suite: the given one, or any.
 
+    flag: the option that names it, for messages.
     Its texts can be printed: other characters are escaped, such as those that change what a terminal shows.
     """
     content = None
-    text = read_file(path, "--from", limits.RESULT)
+    text = read_file(path, flag, limits.RESULT)
     with contextlib.suppress(CorruptData, RecursionError):
         content = printable(parse_json(text, str(path)))
     found = suite_of(content)
     if found is None or content is None:
-        raise CorruptData(f"--from: '{path}' holds no result of a suite; expected what --json writes")
+        raise CorruptData(f"{flag}: '{path}' holds no result of a suite; expected what --json writes")
     same = suite is None or found == suite or {SUITES[found].tables, SUITES[suite].tables} == {"micro"}
     if not same:
         raise CorruptData(
-            f"--from: '{path}' holds a result of '{found}'; expected what --json of {suite} writes"
+            f"{flag}: '{path}' holds a result of '{found}'; expected what --json of {suite} writes"
         )
     return found, content
 
@@ -122,7 +177,7 @@ WRONG = (
 
 
 @contextlib.contextmanager
-def shown(path: Path, suite: str) -> Iterator[None]:
+def shown(path: Path, suite: str, flag: str = "--from") -> Iterator[None]:
     """Inside, a stored result is printed or drawn: CorruptData where it is not what that takes."""
     try:
         yield
@@ -132,7 +187,7 @@ def shown(path: Path, suite: str) -> Iterator[None]:
         missing = isinstance(error, KeyError)
         problem = f"there is no {str(error)[:60]}" if missing else "a field holds something else"
         raise CorruptData(
-            f"--from: '{path}' holds no whole result of {suite}: {problem} where --json writes one; run "
+            f"{flag}: '{path}' holds no whole result of {suite}: {problem} where --json writes one; run "
             f"halocline bench {suite} --json again"
         ) from None
 

@@ -33,6 +33,8 @@ class Suite:
     """Module of `plots` whose `save_plots` draws its results; empty where there are none."""
     profiled: bool = False
     """Whether it has `--profile`."""
+    resumable: bool = False
+    """Whether it goes on from the rows of an interrupted run."""
     tables: str = ""
     """Suite whose tables it has, unless its own."""
 
@@ -85,30 +87,35 @@ SUITES = {
         "A network of many rotation keys: slowdown by budget and policy.",
         "bench.budgets.options:WideBenchOptions",
         "bench.budgets.wide_rotations",
+        resumable=True,
     ),
     "bootstrap-budget": Suite(
         "Bootstrapping: slowdown by budget and policy.",
         "bench.budgets.options:BootstrapBudgetOptions",
         "bench.budgets.bootstrap",
         "budgets",
+        resumable=True,
     ),
     "resnet20-budget": Suite(
         "One image through ResNet-20: slowdown by budget and policy.",
         "bench.budgets.options:Resnet20BudgetOptions",
         "bench.budgets.resnet20",
         "budgets",
+        resumable=True,
     ),
     "bm-operations": Suite(
         "Single operations within budgets, by policy.",
         "papers.hybrid.options:OperationsOptions",
         "papers.hybrid.operations",
         "budgets",
+        resumable=True,
     ),
     "bm-bootstrap": Suite(
         "All kinds of bootstrapping within budgets, by policy.",
         "papers.hybrid.options:BmBenchOptions",
         "papers.hybrid.bootstrap_bench",
         "budgets",
+        resumable=True,
     ),
     "hybrid-paper": Suite(
         "Workloads of a paper, replayed on device models.",

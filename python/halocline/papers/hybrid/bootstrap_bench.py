@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...bench.budgets.processes import Report, run_in_process
-from ...bench.keeping import SILENT, Watcher
+from ...bench.keeping import SILENT, Watcher, expect_row
 from .options import BM_BUDGETS, POLICIES, RATIOS, BmBenchOptions
 
 SCHEMA = 1
@@ -35,8 +35,13 @@ def run_bm_bench(
         for ratio in (ratios if policy == "profiled" else (None,))
     ]
     content: dict[str, Any] = {"schema": SCHEMA, "suite": SUITE, "device": "", "rows": [], "runs": []}
-    watcher.progress(SUITE, 0, len(kinds))
-    for done, (memory, policy, ratio) in enumerate(kinds):
+    earlier = list(zip(watcher.rows(), watcher.rows("runs"), strict=False))
+    for (memory, policy, _), (row, report) in zip(kinds, earlier, strict=False):
+        content["rows"].append(expect_row(row, {"policy": policy, "memory": memory}))
+        content["runs"].append(report)
+        content["device"] = report.get("device", "")
+    watcher.progress(SUITE, len(content["rows"]), len(kinds))
+    for done, (memory, policy, ratio) in list(enumerate(kinds))[len(content["rows"]) :]:
         chosen = ["--memory", memory, "--policy", policy]
         chosen += [] if ratio is None else ["--async-peak", str(ratio)]
         report = run_in_process("bm-bootstrap", [*chosen, *arguments], may_fail=True)

@@ -65,6 +65,10 @@ struct cost_model {
   }
 };
 
+/// Name of the operation that expands seeded halves. Where it was measured and no recipe was, its cost is
+/// theirs.
+inline constexpr std::string_view expanding_operation = "sample_uniform";
+
 /// Cost of regeneration on an accelerator until it has been measured there. One H200, N = 2^16, 32-bit words,
 /// 23 and 47 limbs of 256 KiB (cpp/bench/results/h200): seeds 7.3 and 11.9 us (kernels.json, sample_uniform);
 /// coefficients 16.3 and 27.1 us (encode_expand there, ntt in operations.json).
