@@ -9,6 +9,7 @@ import pytest
 from bench_rig import CURVE, BenchRunner, read, stop_at
 from halocline.bench.budgets import wide_rotations
 from halocline.bench.budgets.curve import BudgetCurve
+from halocline.bench.keeping import Watcher
 from halocline.papers.hybrid import bootstrap_bench
 from halocline.papers.hybrid.operations import _Sessions
 
@@ -127,12 +128,19 @@ def test_sessions_go_on(bench, monkeypatch):
     ("change", "said"),
     [
         (lambda c: c["options"].update({"--repetitions": 7}), "measured with --repetitions 7 instead of 1"),
-        (lambda c: c.update(commit="0123456789ab"), "was measured with commit '0123456789ab' instead of"),
+        (lambda c: c.update(commit="0123456789ab"), "was measured with commit 0123456789ab instead of"),
+        (lambda c: c["computer"].update(processors=99), "was measured with processors 99 instead of"),
+        (lambda c: c.pop("inputs"), "was measured with inputs None instead of"),
+        (lambda c: c["rows"][0].pop("share"), "holds no whole result"),
+        (lambda c: c["rows"][0].update(seconds=10**400), "holds no whole result"),
+        (lambda c: c["rows"][0].update(seconds=5e-324), "the seconds of a row are 5e-324"),
+        (lambda c: c["rows"][0].pop("seconds"), "the seconds of a row are None"),
+        (lambda c: c["rows"].append(c["rows"][0]), "has 2 'rows' and says that 1 are done"),
         (lambda c: c.pop("options"), "was measured with options None instead of"),
         (lambda c: c.pop("partial"), "holds a whole result"),
         (lambda c: c["rows"][0].update(policy="lru"), "the policy of a row is 'lru'; expected 'resident'"),
-        (lambda c: c["rows"][0].update(seconds="1"), "the seconds of a row are '1'"),
-        (lambda c: c.update(rows=[1]), "has no list of 'rows'"),
+        (lambda c: c["rows"][0].update(seconds="1"), "holds no whole result"),
+        (lambda c: c.update(rows=[1]), "holds no whole result"),
         (lambda c: c.update(rows={}), "has no list of 'rows'"),
         (lambda c: c.update(suite="resnet20-budget"), "holds a result of 'resnet20-budget'"),
     ],
@@ -151,6 +159,45 @@ def test_only_rows_of_the_same_run_are_gone_on_from(bench, monkeypatch, change, 
     assert read("r.json") == content
 
 
+def test_wrong_runs_of_processes_are_refused(monkeypatch):
+    """What medians are made of, although no table shows it."""
+    good = REPORT | {"policy": "resident", "program_seconds": 1.0}
+    for change in ({"program_seconds": 0}, {"program_seconds": "1"}, {"bytes_moved": []}, {"policy": "lru"}):
+        earlier = {"partial": {"done": 1, "total": 2}, "runs": [good | change]}
+        with pytest.raises(hc.CorruptData, match="resume: "):
+            wide_rotations.run_wide_bench(1, 1, kinds=[("resident", None)], watcher=Watcher(earlier=earlier))
+    earlier = {"partial": {"done": 1, "total": 2}, "runs": [{"policy": "resident", "program_seconds": 1.0}]}
+    with pytest.raises(hc.CorruptData, match="lacks a field"):
+        wide_rotations.run_wide_bench(1, 1, kinds=[("resident", None)], watcher=Watcher(earlier=earlier))
+
+
+def test_files_with_other_contents_are_other_conditions(bench, monkeypatch):
+    """Parameters by the name of a file: the name is the same, what is in it is not."""
+    for name in ("test-n11-boot", "test-n12-boot"):
+        Path(f"{name}.json").write_text(hc.Params.preset(name, allow_insecure=True).to_json())
+    here = Path("params.json")
+    run = [str(here) if each == "test-n11-boot" else each for each in CURVE]
+    run += ["--budgets", "40MiB,30MiB", "--json", "r.json", "--resume"]
+    here.write_text(Path("test-n11-boot.json").read_text())
+    with monkeypatch.context() as patch:
+        stop_at(3, patch, BudgetCurve, "_times", hc.DeviceError("the device has gone"))
+        bench(*run, status=1)
+    here.write_text(Path("test-n12-boot.json").read_text())
+    assert "other contents of 'params.json'" in bench(*run, status=1).stderr
+
+
+def test_rows_are_not_lost_by_leaving_out_the_option(bench, monkeypatch):
+    run = [*CURVE, "--budgets", "50%", "--json", "r.json"]
+    with monkeypatch.context() as patch:
+        stop_at(2, patch, BudgetCurve, "_times", hc.DeviceError("the device has gone"))
+        assert "with --resume goes on" in bench(*run, status=1).stderr
+    before = read("r.json")
+    assert "add --resume" in bench(*run, status=1).stderr
+    assert read("r.json") == before
+
+
 def test_there_must_be_a_file_to_go_on_from(bench):
-    assert "give the file" in bench(*CURVE, "--resume", status=1).stderr
-    assert "give the file" in bench(*CURVE, "--resume", "--json", "-", status=1).stderr
+    for more in ([], ["--json", "-"]):
+        assert "give the file" in bench(*CURVE, "--resume", *more, status=2).stderr
+    bench(*CURVE, "--budgets", "50%", "--json", "r.json")
+    assert "--resume" in bench("bootstrap-budget", "--from", "r.json", "--resume", status=2).stderr

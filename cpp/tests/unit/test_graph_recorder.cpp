@@ -133,7 +133,7 @@ class GraphRecorder : public testing::Test {
   }
 
   fake_device device_;
-  recorder recorder_{device_, {}, fake_clock};
+  recorder recorder_{device_, {.always_ns = 0}, fake_clock};
 };
 
 TEST_F(GraphRecorder, ReplaysFromTheSecondRunOnAndPatchesWhatChanged) {
@@ -316,10 +316,19 @@ TEST_F(GraphRecorder, TwoProgramsInTurnDoNotDestroyEachOthersGraphs) {
   for (int i = 0; i < 2; ++i) run_long(small, 1, 32 + 64, 1);
   for (int i = 0; i < 6; ++i) {
     run_long(small, 2, 32 + 64, 1);
+    run_long(small, 3, 2, 1);  // too short for a graph
     run_long(small, 1, 32 + 64, 1);
   }
   EXPECT_EQ(small.statistics().graphs_built, 2U);
   EXPECT_EQ(small.statistics().replayed_nodes, 7U * (32 + 64));
+}
+
+TEST_F(GraphRecorder, ProgramsInTurnShareTheRoom) {
+  recorder small(device_, {.nodes = 100}, fake_clock);
+  for (int i = 0; i < 8; ++i) {
+    for (const std::uint64_t key : {1, 2, 3}) run_long(small, key, 40, 1);
+  }
+  EXPECT_EQ(small.statistics().graphs_built, 5U);  // 32 and 8 kernels each, and 8 of the third program
 }
 
 TEST_F(GraphRecorder, MakingGraphsTakesNoLongerThanARun) {
@@ -341,11 +350,41 @@ TEST_F(GraphRecorder, MakingGraphsTakesNoLongerThanARun) {
 
 TEST_F(GraphRecorder, GraphsThatAreSlowerThanTheirKernelsAreGivenUp) {
   patch_time = 30;  // a launch takes 20
-  for (int i = 0; i < 8; ++i) run_long(recorder_, 1, 32, 100U * static_cast<unsigned>(i));
-  EXPECT_EQ(stats().slow_graphs, 1U);
-  EXPECT_EQ(stats().graphs_kept, 0U);
-  EXPECT_EQ(stats().graphs_built, 1U);    // and not made again
-  EXPECT_EQ(stats().patched_nodes, 32U);  // until it was known what that takes
+  recorder small(device_, {.pause = 20}, fake_clock);
+  for (unsigned i = 0; i < 3; ++i) run_long(small, 10 + i, 32, 0);  // now it is known what launching takes
+  for (unsigned i = 0; i < 16; ++i) run_long(small, 1, 32, 100U * i);
+  EXPECT_EQ(small.statistics().slow_graphs, 1U);
+  EXPECT_EQ(small.statistics().graphs_kept, 0U);
+  EXPECT_EQ(small.statistics().graphs_built, 1U);  // and not made again so soon
+  EXPECT_LE(small.statistics().patched_nodes, 6U * 32);
+  patch_time = 1;  // the reason was one of the moment
+  for (unsigned i = 0; i < 40; ++i) run_long(small, 1, 32, 100U * i);
+  EXPECT_EQ(small.statistics().graphs_kept, 1U);
+  EXPECT_EQ(small.statistics().slow_graphs, 1U);
+}
+
+TEST_F(GraphRecorder, OneSlowChangeIsNoReasonToGiveUp) {
+  for (unsigned i = 0; i < 3; ++i) run_long(recorder_, 10 + i, 32, 0);
+  for (unsigned i = 0; i < 12; ++i) {
+    patch_time = i == 2 ? 3000 : 5;
+    run_long(recorder_, 1, 32, 100U * i);
+  }
+  EXPECT_EQ(stats().slow_graphs, 0U);
+  EXPECT_EQ(stats().graphs_kept, 1U);
+}
+
+TEST_F(GraphRecorder, WhatChangesOnceIsPaidOnce) {
+  patch_time = 50;
+  const auto go = [&](std::uint64_t key, std::uint64_t pointer) {
+    recorder_.begin(key);
+    for (unsigned k = 0; k < 32; ++k) add(k % 8, k < 16 ? pointer + k : k);
+    recorder_.end();
+  };
+  for (unsigned i = 0; i < 16; ++i) go(10, i < 8 ? 100U * i : 0);  // all costs are known
+  for (int i = 0; i < 3; ++i) go(1, 0);
+  const std::uint64_t eager = stats().eager_launches;
+  for (int i = 0; i < 10; ++i) go(1, 5000);
+  EXPECT_EQ(stats().eager_launches, eager);
 }
 
 TEST_F(GraphRecorder, GraphsOfWhichLittleChangesStay) {

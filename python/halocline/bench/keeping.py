@@ -36,11 +36,19 @@ class Watcher:
     def rows(self, name: str = "rows") -> list[Json]:
         """Rows of the interrupted run, in the order in which they were measured; none for one that begins.
 
-        Raises CorruptData where it has no list of rows by that name.
+        Raises CorruptData where it has no list of rows by that name, or not as many as it says.
         """
-        found = [] if self.earlier is None else self.earlier.get(name)
+        if self.earlier is None:
+            return []
+        found, partial = self.earlier.get(name), self.earlier.get("partial")
+        done = partial.get("done") if isinstance(partial, dict) else None
         if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
             raise CorruptData(f"resume: the result has no list of '{name}'; measure anew, without resuming")
+        if len(found) != done:
+            raise CorruptData(
+                f"resume: the result has {len(found)} '{name}' and says that {done!r:.60} are done; measure "
+                "anew, without resuming"
+            )
         return found
 
     def row(self, what: str, content: Json, done: int, total: int) -> None:
@@ -49,26 +57,42 @@ class Watcher:
         self.progress(what, done, total)
 
 
-def expect_row(row: Json, wanted: Json) -> Json:
+LEAST_SECONDS, MOST_SECONDS = 1e-12, 1e12
+
+
+def expect_row(row: Json, wanted: Json, seconds: str = "seconds") -> Json:
     """A row of an interrupted run that is about `wanted`, some of its fields.
 
-    Raises CorruptData where it is about something else, or its seconds are no number.
+    seconds: the field with a time, which is a number, or stands beside a reason: out_of_memory or failed.
+    Raises CorruptData where it is about something else, or has no such time.
     """
-    seconds = row.get("seconds")
-    if seconds is not None and (
-        isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0
-    ):
-        raise CorruptData(
-            f"resume: the seconds of a row are {seconds!r:.60}; expected a positive number; measure anew, "
-            "without resuming"
-        )
     for name, value in wanted.items():
         if row.get(name) != value:
             raise CorruptData(
                 f"resume: the {name} of a row is {row.get(name)!r:.60}; expected {value!r:.60}, as the "
                 "options say; measure anew, without resuming"
             )
+    took = row.get(seconds)
+    if took is None and (row.get("out_of_memory") or row.get("failed")):
+        return row
+    fits = isinstance(took, int | float) and LEAST_SECONDS <= took <= MOST_SECONDS
+    if isinstance(took, bool) or not fits:
+        raise CorruptData(
+            f"resume: the {seconds} of a row are {took!r:.60}; expected a positive number; measure anew, "
+            "without resuming"
+        )
     return row
+
+
+def expect_result(make: Callable[[], object]) -> None:
+    """Makes what rows of an interrupted run are for; CorruptData where they are not what that takes."""
+    try:
+        make()
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+        raise CorruptData(
+            f"resume: a row lacks a field, or has something else there ({error!r:.60}); measure anew, "
+            "without resuming"
+        ) from None
 
 
 SILENT = Watcher()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/graph/graph_cache.hpp"
 
+#include <algorithm>
+#include <exception>
 #include <iterator>
 #include <new>
 #include <utility>
@@ -27,18 +29,19 @@ class emptied_at_end {
 void least_cost::add(std::uint64_t ns, std::size_t kernels) noexcept {
   if (kernels < enough) return;
   const double each = static_cast<double>(ns) / static_cast<double>(kernels);
-  if (!known() || each < ns_) ns_ = each;
+  if (count_ == 0 || each < ns_) ns_ = each;
+  ++count_;
 }
 
 void graph_cache::begin_program(std::uint64_t key) noexcept {
   const std::uint64_t now = now_();
   build_ns_ = 0;
   build_limit_ = -1;
-  ++program_;
+  has_number_ = false;
   try {
     if (begun_.size() >= limits_.sightings) begun_.clear();
     const auto [last, is_new] = begun_.try_emplace(key, now);
-    if (!is_new) build_limit_ = static_cast<double>(now - last->second);
+    if (!is_new) build_limit_ = static_cast<double>(std::max(now - last->second, limits_.always_ns));
     last->second = now;
   } catch (const std::bad_alloc&) {  // then nothing limits it this time
   }
@@ -52,11 +55,12 @@ void graph_cache::run(std::uint64_t key, launch_list& segment) {
       segment.bytes() > limits_.bytes) {
     return launch_eagerly(segment);
   }
+  if (!std::exchange(has_number_, true)) ++program_;
   const std::uint64_t name = mix(key, segment.shape_hash());
   if (const auto found = by_key_.find(name); found != by_key_.end()) {
     return rerun(found->second, name, segment);
   }
-  if (slow_.contains(name) || first_sight(name) || !may_build(segment)) return launch_eagerly(segment);
+  if (pauses(name) || first_sight(name) || !may_build(segment)) return launch_eagerly(segment);
   build(name, name, segment);
 }
 
@@ -72,7 +76,16 @@ void graph_cache::clear() noexcept {
 
 bool graph_cache::first_sight(std::uint64_t name) {
   if (seen_.size() >= limits_.sightings) seen_.clear();
-  return seen_.insert(name).second;
+  return seen_.try_emplace(name, program_).second;
+}
+
+/// Whether graphs of a segment were given up a short time ago.
+bool graph_cache::pauses(std::uint64_t name) {
+  const auto found = slow_.find(name);
+  if (found == slow_.end()) return false;
+  if (program_ < found->second) return true;
+  slow_.erase(found);
+  return false;
 }
 
 void graph_cache::launch_eagerly(const launch_list& segment) {
@@ -90,6 +103,13 @@ bool graph_cache::is_slow(std::size_t changed, std::size_t kernels) const noexce
   return patching_.of(changed) + replaying_.of(kernels) > launching_.of(kernels);
 }
 
+void graph_cache::use(entries::iterator found) noexcept {
+  graphs_.splice(graphs_.begin(), graphs_, found);
+  if (found->program == program_) return;
+  found->period = program_ - found->program;
+  found->program = program_;
+}
+
 /// Launches a segment that has graphs: the one of which fewest nodes must change.
 void graph_cache::rerun(variants& found, std::uint64_t key, launch_list& segment) {
   // Equal hashes of different kernels: rare enough to launch them without a graph.
@@ -103,23 +123,25 @@ void graph_cache::rerun(variants& found, std::uint64_t key, launch_list& segment
       best = each;
     }
   }
-  graphs_.splice(graphs_.begin(), graphs_, best);
-  best->program = program_;
+  use(best);
   if (2 * changed > segment.size() && found.size() < limits_.variants) {
     const std::uint64_t sight = mix(key, segment.params_hash());
     if (!first_sight(sight) && may_build(segment)) return build(key, sight, segment);
   }
-  if (!is_slow(changed, segment.size())) {
-    best->times_slow = 0;
-    return replay(best, changed, segment);
-  }
-  if (++best->times_slow > 1) {
-    if (slow_.size() >= limits_.sightings) slow_.clear();
-    if (found.size() == 1) slow_.insert(key);
-    drop(best);
-    ++counted_.slow_graphs;
-  }
+  // It is changed all the same until it is given up: what changes only once is paid only once, and the times
+  // are measured anew.
+  constexpr unsigned patience = 2;
+  best->times_slow = is_slow(changed, segment.size()) ? best->times_slow + 1 : 0;
+  if (best->times_slow <= patience) return replay(best, changed, segment);
+  give_up(best);
   launch_eagerly(segment);
+}
+
+void graph_cache::give_up(entries::iterator found) {
+  if (slow_.size() >= limits_.sightings) slow_.clear();
+  slow_[found->key] = program_ + limits_.pause;
+  drop(found);
+  ++counted_.slow_graphs;
 }
 
 bool graph_cache::patch(entry& found, const launch_list& segment) {
@@ -145,16 +167,21 @@ void graph_cache::replay(entries::iterator found, std::size_t changed, launch_li
   const std::uint64_t patched = now_();
   patching_.add(patched - begin, changed);
   std::swap(found->current, segment);
-  const std::uint64_t nodes = found->current.size();
+  const std::size_t kernels = found->current.size();
+  launch(found);
+  replaying_.add(now_() - patched, kernels);
+}
+
+/// Launches a graph; it is dropped when that fails.
+void graph_cache::launch(entries::iterator found) {
   try {
     found->graph->launch();
   } catch (...) {
     drop(found);
     throw;
   }
-  replaying_.add(now_() - patched, nodes);
   ++counted_.replays;
-  counted_.replayed_nodes += nodes;
+  counted_.replayed_nodes += found->current.size();
 }
 
 /// Whether there is room, without destroying graphs in use, and time for one more graph.
@@ -164,7 +191,7 @@ bool graph_cache::may_build(const launch_list& segment) const noexcept {
   std::size_t nodes = counted_.nodes_kept + segment.size(), bytes = bytes_ + segment.bytes();
   for (auto each = graphs_.rbegin(); each != graphs_.rend(); ++each) {
     if (nodes <= limits_.nodes && bytes <= limits_.bytes) return true;
-    if (each->program + 1 >= program_) return false;
+    if (program_ - each->program <= each->period) return false;  // it is not overdue
     nodes -= each->current.size();
     bytes -= each->current.bytes();
   }
@@ -173,29 +200,34 @@ bool graph_cache::may_build(const launch_list& segment) const noexcept {
 
 /// @param sight what of `seen_` is dropped: a graph that is destroyed is made again after two more sights
 void graph_cache::build(std::uint64_t key, std::uint64_t sight, launch_list& segment) {
+  const auto seen = seen_.find(sight);
+  const std::uint64_t since = seen == seen_.end() ? 1 : program_ - seen->second;
+  seen_.erase(sight);
   const std::uint64_t begin = now_();
-  std::unique_ptr<executable> graph;
+  // Whatever may throw comes before anything is changed.
+  entries made;
+  variants* among = nullptr;
   try {
-    graph = device_.build(segment);
-  } catch (const error&) {  // out of memory, for one; the kernels themselves need none
+    made.push_front({key, {}, nullptr, program_, std::max<std::uint64_t>(1, since)});
+    among = &by_key_[key];
+    among->reserve(among->size() + 1);
+    made.front().graph = device_.build(segment);
+  } catch (const std::exception&) {  // out of memory, for one; the kernels themselves need none
+    if (among != nullptr && among->empty()) by_key_.erase(key);
     ++counted_.failed_builds;
-    seen_.erase(sight);
     return launch_eagerly(segment);
   }
   const std::uint64_t took = now_() - begin;
   build_ns_ += static_cast<double>(took);
   building_.add(took, segment.size());
-  graph->launch();
-  ++counted_.graphs_built;
-  ++counted_.replays;
-  counted_.replayed_nodes += segment.size();
-  graphs_.push_front({key, {}, std::move(graph), program_});
-  std::swap(graphs_.front().current, segment);
-  by_key_[key].push_back(graphs_.begin());
-  seen_.erase(sight);
+  std::swap(made.front().current, segment);
+  graphs_.splice(graphs_.begin(), made);
+  among->push_back(graphs_.begin());
   bytes_ += graphs_.front().current.bytes();
+  ++counted_.graphs_built;
   ++counted_.graphs_kept;
   counted_.nodes_kept += graphs_.front().current.size();
+  launch(graphs_.begin());
   make_room();
 }
 
@@ -207,9 +239,10 @@ void graph_cache::drop(entries::iterator gone) noexcept {
   bytes_ -= gone->current.bytes();
   --counted_.graphs_kept;
   counted_.nodes_kept -= gone->current.size();
-  const auto found = by_key_.find(gone->key);
-  std::erase(found->second, gone);
-  if (found->second.empty()) by_key_.erase(found);
+  if (const auto found = by_key_.find(gone->key); found != by_key_.end()) {
+    std::erase(found->second, gone);
+    if (found->second.empty()) by_key_.erase(found);
+  }
   graphs_.erase(gone);
 }
 

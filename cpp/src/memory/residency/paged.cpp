@@ -195,9 +195,9 @@ plan::cost_model paged_residency::measured_costs(const plan::cost_model& base) {
   clock_->finish(meter_);
   plan::cost_model result = base;
   const bool on_host = parts_.options.device == nullptr;
-  const double ns = 1e9 * (on_host ? sustained_against_probe : 1);
-  result.load = {static_cast<double>(link_->read_latency_ns), ns / link_->read_bytes_per_second};
-  result.store = {static_cast<double>(link_->write_latency_ns), ns / link_->write_bytes_per_second};
+  const double longer = on_host ? sustained_against_probe : 1;
+  result.load = {static_cast<double>(link_->read_latency_ns), longer * 1e9 / link_->read_bytes_per_second};
+  result.store = {static_cast<double>(link_->write_latency_ns), 1e9 / link_->write_bytes_per_second};
   refine_links(result, pager_.copies().slow().statistics(), on_host ? lateness_on_host : 1);
   result = meter_.costs(result);
   const auto expanding = result.operations.find(plan::expanding_operation);

@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from ..keeping import SILENT, Watcher, expect_row
+from ..keeping import SILENT, Watcher, expect_result, expect_row
 from .options import WIDE_BUDGETS as BUDGETS
 from .options import WIDE_POLICIES as POLICIES
 from .options import WideBenchOptions
@@ -51,7 +51,8 @@ def run_wide_bench(
     about = {"schema": SCHEMA, "suite": "wide-rotations", "device": device, "threads": threads}
     found: list[list[Report]] = [[] for _ in kinds]
     total = count * len(kinds)
-    done = _divide(watcher.rows("runs"), kinds, found)
+    done = _divide(watcher.rows("runs")[:total], kinds, found)
+    expect_result(lambda: _result(kinds, found) if done else None)
     watcher.progress("wide-rotations", done, total)
     for number in range(done, total):
         policy, memory = kinds[number % len(kinds)]
@@ -75,7 +76,8 @@ def _divide(runs: list[Report], kinds: Sequence[Kind], found: list[list[Report]]
     begin = 0
     for number, (policy, _) in enumerate(kinds):
         count = len(range(number, len(runs), len(kinds)))
-        found[number] += [expect_row(each, {"policy": policy}) for each in runs[begin : begin + count]]
+        wanted = {"policy": policy}
+        found[number] += [expect_row(each, wanted, "program_seconds") for each in runs[begin : begin + count]]
         begin += count
     return len(runs)
 

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
+import io
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ...base.extras import require
@@ -45,8 +46,10 @@ def _bench(name: str, options: Any, outputs: BenchOutputs, ctx: typer.Context) -
     """One suite: measured, or shown from a file."""
     plot = outputs.plot if isinstance(outputs, PictureBenchOutputs) else None
     profile = outputs.profile if isinstance(outputs, ProfileBenchOutputs) else None
+    resumed = isinstance(outputs, ResumableBenchOutputs | ResumablePictureBenchOutputs) and outputs.resume
     if outputs.source is not None:
         given = given_options(ctx, type(options)) + ["--profile"] * (profile is not None)
+        given += ["--resume"] * resumed
         if given:
             flags = " and ".join(given)
             ctx.fail(f"--from shows a stored result, which {flags} cannot change; leave out one or the other")
@@ -55,7 +58,8 @@ def _bench(name: str, options: Any, outputs: BenchOutputs, ctx: typer.Context) -
     if plot is not None:  # before the measurement, not after it
         require("matplotlib", "lab", f"bench {name}: --plot")
     _check_device(name, options, ctx)
-    resumed = isinstance(outputs, ResumableBenchOutputs | ResumablePictureBenchOutputs) and outputs.resume
+    if resumed and (outputs.json is None or is_standard(outputs.json)):
+        raise outputs.refuse("{resume}: give the file of the interrupted run as {json} FILE")
     with profiling(profile, outputs.json):
         content = _measure(name, options, outputs.json, resumed)
     if plot is not None:
@@ -75,6 +79,11 @@ def _measure(name: str, options: Any, json: Path | None, resume: bool = False) -
     """Runs a suite. Rows that are there when it stops are shown, and kept in the file."""
     console, result = results_console(json), ResultFile(json, options if SUITES[name].resumable else None)
     earlier = result.earlier(name) if resume else None
+    if SUITES[name].resumable and not resume:
+        result.spare(name)
+    if earlier is not None and json is not None:  # before anything is measured
+        with shown(json, name, "--resume"):
+            print_result(Console(file=io.StringIO()), _tables(name), earlier)
     try:
         with terminable(), _Bar(name) as bar:
             content = SUITES[name].runner(name)(options, Watcher(bar.update, result.keep, earlier))
@@ -83,7 +92,10 @@ def _measure(name: str, options: Any, json: Path | None, resume: bool = False) -
         if partial is not None:
             print_result(console, _tables(name), partial)
             if json is not None and not is_standard(json):
-                err().print(f"'{json}' holds the rows so far, and says that it is partial", soft_wrap=True)
+                on = "; the same command with --resume goes on" if SUITES[name].resumable else ""
+                err().print(
+                    f"'{json}' holds the rows so far, and says that it is partial{on}", soft_wrap=True
+                )
         if isinstance(stopped, Terminated):
             err().print("terminated")
             raise typer.Exit(TERMINATED) from None
@@ -92,8 +104,7 @@ def _measure(name: str, options: Any, json: Path | None, resume: bool = False) -
             raise typer.Exit(INTERRUPTED) from None
         raise
     whole = result.finish(content, getattr(options, "device", "cpu"))
-    with contextlib.nullcontext() if earlier is None or json is None else shown(json, name, "--resume"):
-        print_result(console, _tables(name), whole)
+    print_result(console, _tables(name), whole)
     return whole
 
 

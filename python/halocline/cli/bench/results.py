@@ -7,7 +7,7 @@ import contextlib
 import datetime
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -18,9 +18,10 @@ from ... import _core
 from ...base import limits
 from ...base.errors import CorruptData, Error, InvalidArgument
 from ...base.files import is_standard, parse_json, read_file
-from ...base.options import Options, described
+from ...base.options import Options
 from ...tracing.replay import device_models
 from ..common import origin, write_json
+from .resuming import conditions, difference
 from .table import SUITES
 
 Json = dict[str, Any]
@@ -33,7 +34,7 @@ class ResultFile:
     """The file of `--json`, which holds all rows so far at every moment.
 
     Until the run is done it has the field `partial`: rows that are done, and rows in all (0: not known). Of
-    suites that go on from such a file it has the field `options`, too.
+    suites that go on from such a file it also has the fields of `resuming.conditions`.
     """
 
     def __init__(self, path: Path | None, options: Options | None = None) -> None:
@@ -43,7 +44,7 @@ class ResultFile:
             datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         )
         self._about: Json = origin() | {"date": self._now}
-        self._options = {} if options is None else {"options": printable(_plain(options))}
+        self._conditions: Json = {} if options is None else printable(conditions(options))
         self.content: Json | None = None
         """What there is so far; None before the first row."""
 
@@ -53,8 +54,7 @@ class ResultFile:
         Its date stays that of the result, which then has the dates of all resumptions in `resumed`.
         Raises InvalidArgument where the file is not to be gone on from.
         """
-        if self._path is None or is_standard(self._path):
-            raise InvalidArgument("--resume: give the file of the interrupted run as --json FILE")
+        assert self._path is not None  # that is looked at before
         if not self._path.exists():
             return None
         _, content = stored(self._path, suite, "--resume")
@@ -62,21 +62,34 @@ class ResultFile:
             raise InvalidArgument(
                 f"--resume: '{self._path}' holds a whole result; show it with --from, or choose another file"
             )
-        for name, wanted in (origin() | self._options).items():
-            if content.get(name) != wanted:
-                differ = _difference(name, content.get(name), wanted)
-                raise InvalidArgument(
-                    f"--resume: '{self._path}' was measured with {differ}; rows of both do not belong "
-                    "together: use the same, or another file"
-                )
+        differs = difference(content, origin() | self._conditions)
+        if differs:
+            raise InvalidArgument(
+                f"--resume: '{self._path}' was measured with {differs}; rows of both do not belong "
+                "together: use the same, or another file"
+            )
         resumed = content.get("resumed")
         dates = [*(resumed if isinstance(resumed, list) else []), self._now]
         self._about |= {"date": content.get("date"), "resumed": dates}
         return content
 
+    def spare(self, suite: str) -> None:
+        """Raises InvalidArgument where the file has rows of an interrupted run, which would be lost."""
+        if self._path is None or is_standard(self._path) or not self._path.is_file():
+            return
+        try:
+            _, content = stored(self._path, suite, "--json")
+        except Error:  # another file, which is replaced
+            return
+        if content.get("partial"):
+            raise InvalidArgument(
+                f"--json: '{self._path}' has rows of an interrupted run; add --resume to go on from them, or "
+                "give another file"
+            )
+
     def keep(self, content: Json, done: int, total: int) -> None:
         """Writes what there is after a row."""
-        self.content = {"partial": {"done": done, "total": total}} | self._options | self._about | content
+        self.content = {"partial": {"done": done, "total": total}} | self._conditions | self._about | content
         if not is_standard(self._path):  # which takes the result once, at the end
             write_json(self._path, self.content)
 
@@ -91,27 +104,6 @@ class ResultFile:
         whole = self._about | content | _card(content, device)
         write_json(self._path, whole)
         return whole
-
-
-def _plain(options: Options) -> Json:
-    """Values of options as a file can have them, by what they are called on the command line."""
-    return {each.flag: _plain_value(getattr(options, each.field)) for each in described(type(options))}
-
-
-def _plain_value(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(name): _plain_value(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain_value(each) for each in value]
-    return value if isinstance(value, bool | int | float | str | None) else str(value)
-
-
-def _difference(name: str, there: Any, wanted: Any) -> str:
-    """Where two values differ: of options, the first one that does."""
-    if name != "options" or not isinstance(there, dict):
-        return f"{name} {there!r:.60} instead of {wanted!r:.60}"
-    first = next(each for each in {**wanted, **there} if there.get(each) != wanted.get(each))
-    return f"{first} {there.get(first)!r:.60} instead of {wanted.get(first)!r:.60}"
 
 
 def _card(content: Json, device: str) -> Json:
