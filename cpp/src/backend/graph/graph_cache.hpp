@@ -21,7 +21,7 @@ struct cache_limits {
   std::size_t shortest = 4;                     ///< launches below which a graph gains nothing
   std::size_t sightings = 4096;                 ///< what was seen once, and programs, that are recorded
   std::size_t variants = 4;                     ///< graphs of one segment for different parameters
-  std::uint64_t always_ns = 10'000'000;         ///< graphs may take so long to make during any program
+  std::uint64_t always_ns = 30'000'000;         ///< graphs may take so long to make during any program
   std::uint64_t pause = 1000;                   ///< programs after which a slow graph is tried again
 };
 
