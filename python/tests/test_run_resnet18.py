@@ -36,9 +36,9 @@ def test_bad_options(options, message):
 
 def test_a_run_within_a_budget_beside_its_forecast():
     """Encryption adds little to what the polynomials of ReLUs err by, which alpha=6 makes large: the class
-    of the random network is still the same. The first image loads about what the forecast says of a first one,
-    with all keys and weights; how much exactly depends on the speeds that its plan was made with, which are
-    those of this machine now: 1.00 times the forecast when it is quiet, 1.10 was seen when it was not."""
+    of the random network is still the same. The first image loads about what is forecast of a first one, with
+    all keys and weights; how much exactly depends on the speeds that its plan was made with, which are those
+    of this machine now: 1.00 times the forecast when it is quiet, 1.10 was seen when it was not."""
     params = hc.Params.preset("test-n12-boot", allow_insecure=True)
     options = Resnet18Options(
         side=8, classes=5, alpha=6, policy="planned", memory="60%", threads=2, allow_insecure=True
