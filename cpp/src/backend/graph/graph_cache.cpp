@@ -115,24 +115,23 @@ void graph_cache::rerun(variants& found, std::uint64_t key, launch_list& segment
   // Equal hashes of different kernels: rare enough to launch them without a graph.
   if (!found.front()->current.same_shape(segment)) return launch_eagerly(segment);
   entries::iterator best = found.front();
-  std::size_t changed = segment.size() + 1;
-  for (const entries::iterator each : found) {
-    const std::size_t differ = each->current.count_changed(segment);
-    if (differ < changed) {
-      changed = differ;
-      best = each;
-    }
+  std::vector<std::size_t> changes = best->current.changes(segment);
+  for (auto each = found.begin() + 1; each != found.end() && !changes.empty(); ++each) {
+    std::vector<std::size_t> others = (*each)->current.changes(segment);
+    if (others.size() >= changes.size()) continue;
+    changes = std::move(others);
+    best = *each;
   }
   use(best);
-  if (2 * changed > segment.size() && found.size() < limits_.variants) {
+  if (2 * changes.size() > segment.size() && found.size() < limits_.variants) {
     const std::uint64_t sight = mix(key, segment.params_hash());
     if (!first_sight(sight) && may_build(segment)) return build(key, sight, segment);
   }
   // It is changed all the same until it is given up: what changes only once is paid only once, and the times
   // are measured anew.
   constexpr unsigned patience = 2;
-  best->times_slow = is_slow(changed, segment.size()) ? best->times_slow + 1 : 0;
-  if (best->times_slow <= patience) return replay(best, changed, segment);
+  best->times_slow = is_slow(changes.size(), segment.size()) ? best->times_slow + 1 : 0;
+  if (best->times_slow <= patience) return replay(best, changes, segment);
   give_up(best);
   launch_eagerly(segment);
 }
@@ -144,10 +143,9 @@ void graph_cache::give_up(entries::iterator found) {
   ++counted_.slow_graphs;
 }
 
-bool graph_cache::patch(entry& found, const launch_list& segment) {
+bool graph_cache::patch(entry& found, const std::vector<std::size_t>& changes, const launch_list& segment) {
   try {
-    for (std::size_t i = 0; i < segment.size(); ++i) {
-      if (found.current.same_params(segment, i)) continue;
+    for (const std::size_t i : changes) {
       found.graph->patch(segment, i);
       ++counted_.patched_nodes;
     }
@@ -157,15 +155,16 @@ bool graph_cache::patch(entry& found, const launch_list& segment) {
   return true;
 }
 
-void graph_cache::replay(entries::iterator found, std::size_t changed, launch_list& segment) {
+void graph_cache::replay(entries::iterator found, const std::vector<std::size_t>& changes,
+                         launch_list& segment) {
   const std::uint64_t begin = now_();
-  if (!patch(*found, segment)) {  // partly patched: no longer usable
+  if (!patch(*found, changes, segment)) {  // partly patched: no longer usable
     ++counted_.failed_builds;
     drop(found);
     return launch_eagerly(segment);
   }
   const std::uint64_t patched = now_();
-  patching_.add(patched - begin, changed);
+  patching_.add(patched - begin, changes.size());
   std::swap(found->current, segment);
   const std::size_t kernels = found->current.size();
   launch(found);

@@ -86,9 +86,9 @@ class graph_cache {
 
   void launch_eagerly(const launch_list& segment);
   void rerun(variants& found, std::uint64_t key, launch_list& segment);
-  void replay(entries::iterator found, std::size_t changed, launch_list& segment);
+  void replay(entries::iterator found, const std::vector<std::size_t>& changes, launch_list& segment);
   void launch(entries::iterator found);
-  [[nodiscard]] bool patch(entry& found, const launch_list& segment);
+  [[nodiscard]] bool patch(entry& found, const std::vector<std::size_t>& changes, const launch_list& segment);
   void build(std::uint64_t key, std::uint64_t sight, launch_list& segment);
   void use(entries::iterator found) noexcept;
   void give_up(entries::iterator found);

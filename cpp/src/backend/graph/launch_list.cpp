@@ -52,10 +52,12 @@ bool launch_list::same_params(const launch_list& other, std::size_t i) const noe
   return std::memcmp(params(i), other.params(i), at(i).params_bytes) == 0;
 }
 
-std::size_t launch_list::count_changed(const launch_list& other) const noexcept {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < size(); ++i) count += same_params(other, i) ? 0U : 1U;
-  return count;
+std::vector<std::size_t> launch_list::changes(const launch_list& other) const {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (!same_params(other, i)) found.push_back(i);
+  }
+  return found;
 }
 
 std::uint64_t launch_list::params_hash() const noexcept {

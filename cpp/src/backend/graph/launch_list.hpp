@@ -49,8 +49,8 @@ class launch_list {
   [[nodiscard]] bool same_shape(const launch_list& other) const noexcept;
   /// Whether launch `i`, of the same shape in both lists, has the same parameters.
   [[nodiscard]] bool same_params(const launch_list& other, std::size_t i) const noexcept;
-  /// Launches of a list of the same shape that have other parameters.
-  [[nodiscard]] std::size_t count_changed(const launch_list& other) const noexcept;
+  /// Launches of a list of the same shape that have other parameters, ascending.
+  [[nodiscard]] std::vector<std::size_t> changes(const launch_list& other) const;
   /// Number that lists with the same parameters share.
   [[nodiscard]] std::uint64_t params_hash() const noexcept;
 
