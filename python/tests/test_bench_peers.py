@@ -12,7 +12,8 @@ from pathlib import Path
 import halocline as hc
 import numpy as np
 import pytest
-from halocline.bench.peers import machine, openfhe_side, reference, report, seal_side, sets
+from halocline.bench import machine
+from halocline.bench.peers import openfhe_side, reference, report, seal_side, sets
 from halocline.bench.peers import run as bench_peers
 from halocline.bench.peers import side as peer_side
 from halocline.bench.peers.halocline_side import HaloclineSide

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a comparison ran."""
+"""Where a benchmark ran."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from ...ckks.params import Params
-from ...engine.engine import Engine
+from ..ckks.params import Params
+from ..engine.engine import Engine
 
 
 def processor() -> str:

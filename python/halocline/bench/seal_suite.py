@@ -22,6 +22,7 @@ from ..base.option_values import Choice, Count, Several
 from ..base.options import Options, option
 from ..seal.objects import Parameters
 from .keeping import SILENT, Json, Watcher
+from .machine import load_average, processor
 from .uniform_seal import uniform_ciphertext, uniform_engine
 
 SCHEMA = 1
@@ -50,7 +51,6 @@ def run(options: SealOptions | None = None, watcher: Watcher = SILENT) -> Json:
     """The suite, as `--json` writes it. Raises MissingExtra without seal-python."""
     o = options or SealOptions()
     lib = _seal()
-    from .peers.machine import load_average, processor  # a room for an extra
 
     content: Json = {
         "schema": SCHEMA,

@@ -27,8 +27,9 @@ from ... import _core
 from ...base.errors import Error
 from ...base.files import write_file
 from ...base.values import integer
+from .. import machine
 from ..keeping import SILENT, Keep, Watcher, forget
-from . import machine, reference, report
+from . import reference, report
 from . import sets as peer_sets
 from .halocline_side import HaloclineSide
 from .openfhe_side import OpenfheSide, import_openfhe, openfhe_version

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import platform
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from ... import _core
 from ...base.errors import Error, IoError
 from ...base.options import Options, described
+from ...bench.machine import processor, usable_cores
 from ...tracing.replay import device_models
 
 Json = dict[str, Any]
@@ -97,23 +97,9 @@ def _digest(path: Path) -> str:
 
 def _computer(device: str) -> Json:
     """Processors that this process may use, and the GPU."""
-    can_ask = hasattr(os, "sched_getaffinity")
-    found: Json = {
-        "processor": _processor(),
-        "processors": len(os.sched_getaffinity(0)) if can_ask else os.cpu_count(),
-    }
+    found: Json = {"processor": processor(), "processors": usable_cores()}
     if device not in device_models():
         with contextlib.suppress(Error):  # no such device: the suite says so
             card = _core.report_device(device, False)
             found |= {name: card[name] for name in ("model", "total_bytes", "driver_version") if card}
     return found
-
-
-def _processor() -> str:
-    """Model of the processor, as the system says it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
-    except OSError:
-        return platform.processor()
-    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(models, platform.processor())
