@@ -60,10 +60,11 @@ class Watcher:
 LEAST_SECONDS, MOST_SECONDS = 1e-12, 1e12
 
 
-def expect_row(row: Json, wanted: Json, seconds: str = "seconds") -> Json:
+def expect_row(row: Json, wanted: Json, seconds: str | None = "seconds") -> Json:
     """A row of an interrupted run that is about `wanted`, some of its fields.
 
-    seconds: the field with a time, which is a number, or stands beside a reason: out_of_memory or failed.
+    seconds: the field with a time, which is a number, or is missing beside a reason: out_of_memory or failed.
+        None: rows have no such field.
     Raises CorruptData where it is about something else, or has no such time.
     """
     for name, value in wanted.items():
@@ -72,6 +73,8 @@ def expect_row(row: Json, wanted: Json, seconds: str = "seconds") -> Json:
                 f"resume: the {name} of a row is {row.get(name)!r:.60}; expected {value!r:.60}, as the "
                 "options say; measure anew, without resuming"
             )
+    if seconds is None:
+        return row
     took = row.get(seconds)
     if took is None and (row.get("out_of_memory") or row.get("failed")):
         return row

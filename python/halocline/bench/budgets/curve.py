@@ -111,22 +111,15 @@ class BudgetCurve(ABC):
 
     def run(self) -> Row:
         """Measures everything that an interrupted run has not."""
-        kinds = [Kind("resident", batch, "all", 0) for batch in self.options.batch_sizes()] + list(
-            self._kinds()
-        )
-        earlier = self._watcher.rows()
-        rows: list[Row] = []
-        base: dict[int, float | None] = {}
-        for number, kind in enumerate(kinds):
-            if number < len(earlier):
-                row = expect_row(earlier[number], dataclasses.asdict(kind))
-            else:
-                found = self._times(kind) if self._model is None else self._replayed(self._model, kind)
-                row = self._row(kind, found, base.get(kind.batch, found.get("seconds")))
-            base.setdefault(kind.batch, row.get("seconds"))
-            rows.append(row)
-            if number >= len(earlier):
-                self._watcher.row("measuring", self._report(rows), len(rows), len(kinds))
+        batches = self.options.batch_sizes()
+        kinds = [*(Kind("resident", batch, "all", 0) for batch in batches), *self._kinds()]
+        wanted = [dataclasses.asdict(kind) for kind in kinds]
+        rows = [expect_row(*each) for each in zip(self._watcher.rows(), wanted, strict=False)]
+        base = {row["batch"]: row.get("seconds") for row in rows[: len(batches)]}
+        for kind in kinds[len(rows) :]:
+            found = self._times(kind) if self._model is None else self._replayed(self._model, kind)
+            rows.append(self._row(kind, found, base.setdefault(kind.batch, found.get("seconds"))))
+            self._watcher.row("measuring", self._report(rows), len(rows), len(kinds))
         self._engine = None
         return self._report(rows)
 

@@ -44,7 +44,8 @@ class ResultFile:
             datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         )
         self._about: Json = origin() | {"date": self._now}
-        self._conditions: Json = {} if options is None else printable(conditions(options))
+        nowhere = path is None or is_standard(path)
+        self._conditions: Json = {} if options is None or nowhere else printable(conditions(options))
         self.content: Json | None = None
         """What there is so far; None before the first row."""
 

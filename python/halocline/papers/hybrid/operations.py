@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.errors import CorruptData, OutOfMemory
+from ...base.errors import OutOfMemory
 from ...base.values import byte_count
 from ...bench.budgets.rig import PolicyRig, Program, Shape, timed
 from ...bench.keeping import SILENT, Watcher, expect_row
@@ -62,19 +62,12 @@ def run_bm_operations(
                 done = len(content["sessions"])
                 if done < len(earlier):
                     about = {"params": each.name, "policy": policy, "memory": memory}
-                    content["sessions"].append(_expect_session(earlier[done], about))
+                    content["sessions"].append(expect_row(earlier[done], about, seconds=None))
                     continue
                 bench = bench or _Sessions(each, o, watcher.progress)
                 content["sessions"].append(bench.run(policy, memory))
                 watcher.row("measuring", content, done + 1, total)
     return content
-
-
-def _expect_session(session: Row, about: Row) -> Row:
-    """A session of an interrupted run; its times are printed before, which looks at them."""
-    if not isinstance(session.get("operations", {}), dict):
-        raise CorruptData("resume: the operations of a session are no object; measure anew, without resuming")
-    return expect_row(session | {"seconds": 1.0}, about) and session
 
 
 def run(options: OperationsOptions | None = None, watcher: Watcher = SILENT) -> Row:
