@@ -30,6 +30,7 @@ struct kernel_arguments {
   std::string out;                            ///< nothing is written when empty
   std::string driver = "unknown";             ///< version, which the CUDA runtime does not know
   bool reference = false, retrieval = false;  ///< only this part; both when neither is wanted
+  bool key_sums = false;                      ///< only weighted sums of key products
   std::string levels;                         ///< parameters of private retrieval: only its levels; or empty
 };
 
@@ -74,7 +75,11 @@ inline void declare(CLI::App& to, kernel_arguments& read) {
   to.add_option("out,--out", read.out, "file that gets the result as JSON");
   to.add_option("driver,--driver", read.driver, "version of the driver, for the file")->capture_default_str();
   auto* const reference = to.add_flag("--reference", read.reference, "the former only");
-  to.add_flag("--retrieval", read.retrieval, "those of private retrieval only")->excludes(reference);
+  auto* const retrieval = to.add_flag("--retrieval", read.retrieval, "those of private retrieval only");
+  retrieval->excludes(reference);
+  to.add_flag("--key-sums", read.key_sums, "weighted sums of key products only, nothing is written")
+      ->excludes(reference)
+      ->excludes(retrieval);
   to.add_option("--levels", read.levels,
                 "only levels of expansions and selections, fused and not, and sums over rows in each variant")
       ->check(CLI::IsMember({"n2048", "n4096", "paper"}));

@@ -60,7 +60,14 @@ class bench_run {
     shift();
     conversions();
     keys();
+    sums_of_keys();
     sampling();
+  }
+  /// The weighted sums of key products alone.
+  void only_sums_of_keys(std::uint32_t limbs) {
+    limbs_ = limbs;
+    q_ = {special, limbs};
+    sums_of_keys();
   }
   [[nodiscard]] const std::vector<row>& rows() const noexcept { return rows_; }
   [[nodiscard]] double bandwidth() const noexcept { return bandwidth_; }
@@ -302,6 +309,59 @@ class bench_run {
     report_expansion(expanded);
   }
 
+  /// Weighted sums of key products, as CoeffToSlot has them: keys of all digits, and of one.
+  void sums_of_keys() {
+    struct shape {
+      std::uint32_t terms, digits, sums;
+    };
+    const window all{0, special + limbs_};
+    const std::uint32_t digits = (limbs_ + digit - 1) / digit;
+    for (const shape& of : {shape{8, digits, 4}, {4, digits, 8}, {16, 1, 1}}) {
+      std::vector<limb_view> of_digits;
+      for (std::uint32_t d = 0; d < of.digits; ++d) of_digits.push_back(random_limbs(all));
+      backend::key_dot_job job;
+      for (std::uint32_t t = 0; t < of.terms; ++t) {
+        backend::key_term& term = job.terms.emplace_back();
+        term.permutation = &rig_.keep(ring::automorphism_permutation(2 * t + 3, log_n));
+        for (const limb_view& each : of_digits) {
+          term.digits.push_back({each, random_limbs(all).data, random_limbs(all).data, {}});
+        }
+      }
+      // Diagonals of which each word stands for many, as those of most matrices.
+      constexpr unsigned log_repeat = 5;
+      const auto weight_bytes =
+          static_cast<std::size_t>(all.count) * (rig_.tables().limb_bytes() >> log_repeat);
+      for (std::uint32_t s = 0; s < of.sums; ++s) {
+        backend::weighted_sum sum{random_limbs(all), random_limbs(all), false, {}, {}};
+        for (std::uint32_t t = 0; t < of.terms; ++t) {
+          limb_view weight{&rig_.random_room((all.count >> log_repeat) + 1), 0, all};
+          weight.log_repeat = log_repeat;
+          sum.numbers.push_back(t);
+          sum.weights.push_back(weight);
+        }
+        job.sums.push_back(sum);
+      }
+      const double keys = of.terms * of.digits;
+      const double passes = all.count * (2 * keys + of.digits + 2.0 * of.sums);
+      const double mads = all.count * (2 * keys + 4.0 * of.terms + 2.0 * of.terms * of.sums);
+      const std::string name = std::to_string(of.terms) + " terms, " + std::to_string(of.digits) +
+                               " digits, " + std::to_string(of.sums) + " sums";
+      for (const bool piped : {true, false}) {
+        kernel_tuning tuning = backend::cuda::tuning_of(rig_.device().architecture());
+        tuning.pipe_key_dot = piped;
+        measure(
+            "key_dot", name + (piped ? "" : ", loads"), tuning, passes, mads,
+            [&] {
+              rig_.backend().key_dot(rig_.tables(), {&job, 1});
+            },
+            static_cast<double>(of.terms * of.sums * weight_bytes));
+      }
+    }
+  }
+
+  /// Random residues in a buffer of their own, few of them, repeated.
+  [[nodiscard]] limb_view random_limbs(window primes) { return {&rig_.random_room(primes.count), 0, primes}; }
+
   void sampling() {
     std::vector<std::uint64_t> words(2 * rig_.tables().n());
     for (auto& word : words) word = rig_.random();
@@ -376,6 +436,10 @@ int main(int count, char** values) {
     }
     bench_run run;
     std::printf("copy bandwidth %.2f TB/s\n", run.bandwidth() * 1e-12);
+    if (given.key_sums) {
+      for (const std::uint32_t limbs : {chain, 23U}) run.only_sums_of_keys(limbs);
+      return EXIT_SUCCESS;
+    }
     if (!given.retrieval) {
       for (const std::uint32_t limbs : {chain, 23U}) run.all(limbs);
     }

@@ -9,6 +9,16 @@
 
 namespace halocline::backend {
 
+/// What is added to a further sum of a job: its own addends, or those of the job.
+struct part_addends {
+  const limb_view& plus0;
+  const limb_view& plus1;
+};
+[[nodiscard]] inline part_addends addends_of(const key_job& job, const key_part& part) {
+  const bool own = part.plus0.data != nullptr || part.plus1.data != nullptr;
+  return {own ? part.plus0 : job.plus0, own ? part.plus1 : job.plus1};
+}
+
 /// Calls `run(jobs)` with jobs that are a single sum each: once, and again for the second sum of jobs with
 /// several, for the third and so on, which add to what was made before. For devices that gain nothing from
 /// doing all sums of a job at once.
@@ -21,8 +31,9 @@ void for_each_key_part(std::span<const key_job> jobs, const RunT& run) {
     for (const key_job& each : jobs) {
       if (part >= each.more.size()) continue;
       const key_part& more = each.more[part];
+      const auto [plus0, plus1] = addends_of(each, more);
       round.push_back(
-          {each.dst0, each.dst1, more.digits, true, each.plus0, each.plus1, each.factors, more.permutation});
+          {each.dst0, each.dst1, more.digits, true, plus0, plus1, each.factors, more.permutation});
     }
     if (!round.empty()) run(std::span<const key_job>(round));
   }

@@ -302,14 +302,18 @@ void key_multiply_accumulate(operand_list& list, const key_job& job) {
   list.same_primes(job.dst1, job.dst0);
   list.read_moduli(job.dst0.primes);
   key_sum(list, job, job.digits, job.permutation);
-  for (const key_part& each : job.more) key_sum(list, job, each.digits, each.permutation);
+  std::vector<const limb_view*> addends{&job.plus0, &job.plus1};
+  for (const key_part& each : job.more) {
+    key_sum(list, job, each.digits, each.permutation);
+    addends.insert(addends.end(), {&each.plus0, &each.plus1});
+  }
   if (job.accumulate) {
     list.read(job.dst0);
     list.read(job.dst1);
   }
   if (!job.factors.empty()) {
     list.one_per_limb(job.factors.size(), job.dst0);
-    for (const limb_view* plus : {&job.plus0, &job.plus1}) {
+    for (const limb_view* plus : addends) {
       if (plus->data == nullptr) continue;
       list.same_primes(*plus, job.dst0);
       list.read(*plus);

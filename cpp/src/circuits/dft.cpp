@@ -140,7 +140,7 @@ dft_chain::dft_chain(ckks::evaluator& eval, const dft_options& options, dft_dire
     const transform_shape shape = detail::shape_of(parameters, diagonals, ways[i], level--, slots);
     transforms_.emplace_back(
         eval, matrices[i],
-        transform_options{shape.mode, shape.level, slots, shape.baby_count, ways[i].compact});
+        transform_options{shape.mode, shape.level, slots, shape.baby_count, ways[i].compact, shape.direct});
     matrices[i].clear();
   }
   const bool conjugates = to_slots ? options_.parts != dft_parts::whole : options_.parts == dft_parts::real;

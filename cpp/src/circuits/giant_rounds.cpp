@@ -8,14 +8,22 @@
 
 namespace halocline::circuits::detail {
 
-std::vector<giant_round> giant_rounds(const transform_plan& plan, std::span<const int> giants, bool joined) {
+std::vector<giant_round> giant_rounds(const transform_plan& plan, std::span<const int> giants,
+                                      std::size_t at_once) {
   const std::vector<int> order = transform_plan::walk(giants);
   std::vector<giant_turn> sides[2];
   for (std::size_t i = 0; i < order.size() && order[i] != 0; ++i) {
     sides[order[i] < 0 ? 1 : 0].push_back({order[i], plan.next(order, i)});
   }
   std::vector<giant_round> all;
-  if (joined) {
+  if (plan.is_direct()) {
+    for (const std::vector<giant_turn>& side : sides) {
+      for (const giant_turn& each : side) {
+        if (all.empty() || all.back().size() >= at_once) all.emplace_back();
+        all.back().push_back(each);
+      }
+    }
+  } else if (at_once > 1) {
     all.resize(std::max(sides[0].size(), sides[1].size()));
     for (const std::vector<giant_turn>& side : sides) {
       const std::size_t first = all.size() - side.size();
@@ -38,14 +46,16 @@ std::vector<int> order_of(std::span<const giant_round> all) {
   return order;
 }
 
-bool joins_sides(ckks::context& ctx, const transform_plan& plan) {
-  constexpr std::size_t most_bytes = std::size_t{16} << 20;
-  if (plan.mode() != transform_mode::double_hoisted) return false;
-  if (ctx.cache_bytes() == 0 || ctx.joining_budget() != 0) return false;
+std::size_t giants_at_once(ckks::context& ctx, const transform_plan& plan) {
+  constexpr std::size_t both_sides = std::size_t{16} << 20, most_bytes = std::size_t{128} << 20;
+  if (plan.mode() != transform_mode::double_hoisted && plan.mode() != transform_mode::bsgs) return 1;
+  if (ctx.cache_bytes() == 0 || ctx.joining_budget() != 0) return 1;
   const params::parameters& parameters = ctx.parameters();
   const arith::window chain = parameters.level(plan.level()).q;
   const std::size_t limbs = std::size_t{chain.count} + parameters.special_count();
-  return rns::digits_of(ctx.ring(), chain).size() * limbs * ctx.tables().limb_bytes() <= most_bytes;
+  const std::size_t raised = rns::digits_of(ctx.ring(), chain).size() * limbs * ctx.tables().limb_bytes();
+  if (!plan.is_direct()) return raised <= both_sides ? 2 : 1;
+  return std::max<std::size_t>(1, most_bytes / raised);
 }
 
 }  // namespace halocline::circuits::detail

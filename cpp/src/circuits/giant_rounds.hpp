@@ -14,19 +14,21 @@ struct giant_turn {
   int giant;
   int next;
 };
-/// Turns whose sums do not depend on each other: of one giant, or of one above 0 and one below.
+/// Turns whose sums do not depend on each other: of one giant, by Horner's rule also of one above 0 and one
+/// below, and of several in direct plans.
 using giant_round = std::vector<giant_turn>;
 
-/// The turns of `giants` (ascending) by Horner's rule, from the outermost ones towards 0, and at last giant 0
-/// where it is among them. `joined`: both sides of 0 end in the same round, otherwise they follow each other.
+/// The turns of `giants` (ascending), from the outermost ones towards 0, and at last giant 0 where it is among
+/// them. With `at_once` above 1, both sides of 0 end in the same round by Horner's rule, and so many giants
+/// share a round in direct plans; otherwise they follow each other.
 [[nodiscard]] std::vector<giant_round> giant_rounds(const transform_plan& plan, std::span<const int> giants,
-                                                    bool joined);
+                                                    std::size_t at_once);
 
 /// The giants of all rounds, in their order.
 [[nodiscard]] std::vector<int> order_of(std::span<const giant_round> all);
 
-/// Whether the sums above 0 and those below are rotated together: where a rotation takes little longer than
-/// the launches of its kernels, and memory is not scarce, as two decompositions are live then.
-[[nodiscard]] bool joins_sides(ckks::context& ctx, const transform_plan& plan);
+/// Sums that are rotated together: more than one where a rotation takes little longer than the launches of its
+/// kernels, and memory is not scarce, as their decompositions are live together then.
+[[nodiscard]] std::size_t giants_at_once(ckks::context& ctx, const transform_plan& plan);
 
 }  // namespace halocline::circuits::detail

@@ -27,6 +27,7 @@ transform_shape make_shape(const params::parameters& parameters, const transform
   shape.level = options.level.value_or(parameters.max_level());
   shape.slots = options.slots.value_or(static_cast<std::uint32_t>(parameters.slots()));
   shape.baby_count = options.baby_count;
+  shape.direct = options.direct;
   return shape;
 }
 

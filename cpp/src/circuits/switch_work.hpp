@@ -28,6 +28,9 @@ inline constexpr double written_product = 2;
 
 [[nodiscard]] switch_work work_at(const params::parameters& parameters, unsigned level);
 
+/// Digits of key switches at a level.
+[[nodiscard]] unsigned digits_at(const params::parameters& parameters, unsigned level);
+
 /// Of a rotation by itself, and of `ckks::evaluator::sum_rotations`.
 [[nodiscard]] double rotation_work(const params::parameters& parameters, unsigned level);
 [[nodiscard]] double sum_work(const params::parameters& parameters, unsigned level,

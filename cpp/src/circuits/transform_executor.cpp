@@ -9,12 +9,12 @@
 
 #include "circuits/giant_rounds.hpp"
 #include "circuits/transform_joined.hpp"
+#include "circuits/turned_sums.hpp"
 #include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/context.hpp"
 #include "halocline/ckks/key_switch.hpp"
 #include "halocline/ckks/scales.hpp"
 #include "halocline/core/expects.hpp"
-#include "halocline/rns/mod_down.hpp"
 #include "halocline/rns/mod_up.hpp"
 
 namespace halocline::circuits::detail {
@@ -97,13 +97,16 @@ class executor {
   void add_products(sum_map& sums, std::span<const int> giants, std::span<const transform_weight> cell,
                     const pair_map& babies);
   [[nodiscard]] std::vector<giant_round> rounds(std::size_t output) const {
-    return giant_rounds(plan_, usage_.giants[output], joins_sides(ctx_, plan_));
+    return giant_rounds(plan_, usage_.giants[output], giants_at_once(ctx_, plan_));
   }
   template <typename AddT, typename TakeT>
   [[nodiscard]] std::optional<poly_pair> walk(std::span<const giant_round> all, const AddT& add,
                                               const TakeT& take);
   void rotate(std::span<turning> turns);
   void rotate_extended(std::span<turning* const> turns);
+  void rotate_together(std::span<turning> turns, std::optional<poly_pair>& result);
+  [[nodiscard]] turned_sum to_turn(turning& each);
+  [[nodiscard]] std::optional<poly_pair> with_turned(std::optional<poly_pair> rest);
   [[nodiscard]] poly_pair rotated(poly_pair&& sum, std::int64_t step);
   [[nodiscard]] const ckks::evaluation_key& rotation_key(std::uint64_t element) {
     return ckks::matching_key(eval_.keys(), element, plan_.level(), key_, "linear transform");
@@ -125,6 +128,8 @@ class executor {
   double product_scale_;                          ///< of the sums before the rescale
   ckks::key_id key_;                              ///< the secret key of the inputs and of the keys used
   std::vector<std::optional<poly_pair>> totals_;  ///< of the outputs
+  /// Without double hoisting, sums that were rotated together; over special + chain primes.
+  std::optional<poly_pair> turned_;
 };
 
 std::vector<ciphertext> executor::run(std::span<const ciphertext* const> inputs) {
@@ -395,41 +400,42 @@ void executor::rotate(std::span<turning> turns) {
   if (!joined.empty()) rotate_extended(joined);
 }
 
-/// The same of sums over special + chain primes. Only the second components are divided by P, as inputs of
-/// the decomposition; the first ones stay undivided and join the key products.
-void executor::rotate_extended(std::span<turning* const> turns) {
-  constexpr const char* tag = "linear_transform.giant";
-  const params::parameters& parameters = ctx_.parameters();
-  const arith::window chain = parameters.level(plan_.level()).q;
-  const rns::division step{parameters.special_window(), chain, chain, {}};
-  std::vector<const ring::poly*> sources;
-  std::vector<ckks::joined_product> products;
-  for (turning* const each : turns) {
-    ckks::joined_product& product = products.emplace_back();
-    const int count = plan_.turns(each->turn.giant, each->turn.next).front();
-    product.options.galois_element = parameters.galois_element(plan_.rotation(count, plan_.giant_step()));
-    product.options.extended0 = &each->sum.first;
-    product.options.tag = tag;
-    product.key = &rotation_key(product.options.galois_element);
-    if (each->onto) product.total = std::move(*each->onto);
-    sources.push_back(&each->sum.second);
-  }
-  const std::vector<ring::poly> divided =
-      rns::divide(ctx_.ring(), ctx_.converter(), step, sources, object_class::scratch, tag);
-  std::vector<backend::limb_view> inputs;
-  for (std::size_t i = 0; i < turns.size(); ++i) {
-    turns[i]->sum.second = {};
-    inputs.push_back(divided[i].chain());
-  }
-  const std::vector<rns::raised_digits> digits = rns::mod_up(ctx_.ring(), ctx_.converter(), inputs);
-  for (std::size_t i = 0; i < turns.size(); ++i) products[i].digits = &digits[i];
-  ckks::key_products(ctx_, products);
-  for (std::size_t i = 0; i < turns.size(); ++i) turns[i]->sum = std::move(products[i].total);
+turned_sum executor::to_turn(turning& each) {
+  const int count = plan_.turns(each.turn.giant, each.turn.next).front();
+  const std::uint64_t element = plan_.parameters().galois_element(plan_.rotation(count, plan_.giant_step()));
+  turned_sum made{std::move(each.sum), &rotation_key(element), element};
+  if (each.onto) made.onto = std::move(*each.onto);
+  return made;
 }
 
-/// The sum of all giants, so that one key for each direction serves any number of them. `add(total, giant)`
-/// adds the products of one; `take(giant)` is their sum where it is made already, to which a rotated sum is
-/// then added without a pass of its own.
+/// The same of sums over special + chain primes.
+void executor::rotate_extended(std::span<turning* const> turns) {
+  std::vector<turned_sum> sums;
+  for (turning* const each : turns) sums.push_back(to_turn(*each));
+  std::vector<poly_pair> turned = turn_each(ctx_, plan_, std::move(sums));
+  for (std::size_t i = 0; i < turns.size(); ++i) turns[i]->sum = std::move(turned[i]);
+}
+
+/// Adds the rotated sums of a round of a direct plan to the result, which then is over special + chain primes
+/// and multiplied by P in either mode.
+void executor::rotate_together(std::span<turning> turns, std::optional<poly_pair>& result) {
+  std::optional<poly_pair>& turned = extended_ ? result : turned_;
+  std::vector<turned_sum> sums;
+  for (turning& each : turns) {
+    if (plan_.rotation(each.turn.giant, plan_.giant_step()) == 0) {
+      add_pair(ctx_, result, std::move(each.sum));
+    } else {
+      sums.push_back(to_turn(each));
+    }
+  }
+  if (sums.empty()) return;
+  if (!turned) turned.emplace();
+  add_turned(ctx_, plan_, std::move(sums), *turned);
+}
+
+/// The sum of all giants; by Horner's rule, so that one key for each direction serves any number of them,
+/// unless the plan is direct. `add(total, giant)` adds the products of one; `take(giant)` is their sum where
+/// it is made already, to which a rotated sum is then added without a pass of its own.
 template <typename AddT, typename TakeT>
 std::optional<poly_pair> executor::walk(std::span<const giant_round> all, const AddT& add,
                                         const TakeT& take) {
@@ -438,11 +444,12 @@ std::optional<poly_pair> executor::walk(std::span<const giant_round> all, const 
   std::map<int, bool> taken;
   for (const giant_round& each : all) {
     std::vector<turning> turns;
-    bool reaches_0 = false;
+    const bool together = plan_.is_direct() && each.size() > 1;
+    bool reaches_0 = together;  // the sums are added to the result together
     for (const giant_turn& turn : each) {
       if (turn.giant == 0) {
         if (!taken[0]) add(result, 0);
-        return result;
+        return with_turned(std::move(result));
       }
       std::optional<poly_pair>& total = sides[turn.giant < 0 ? 1 : 0];
       if (!taken[turn.giant]) add(total, turn.giant);
@@ -456,17 +463,28 @@ std::optional<poly_pair> executor::walk(std::span<const giant_round> all, const 
         taken[turn.next] = static_cast<bool>(onto);
       }
     }
+    if (together) {
+      rotate_together(turns, result);
+      continue;
+    }
     rotate(turns);
     for (turning& turned : turns) {
       add_pair(ctx_, turned.turn.next == 0 ? result : sides[turned.turn.giant < 0 ? 1 : 0],
                std::move(turned.sum));
     }
   }
-  return result;
+  return with_turned(std::move(result));
+}
+
+/// What was not rotated, and what `rotate_together` has put aside.
+std::optional<poly_pair> executor::with_turned(std::optional<poly_pair> rest) {
+  if (!turned_) return rest;
+  if (rest) ckks::add_times_special(ctx_, *turned_, rest->first.chain(), rest->second.chain());
+  return std::exchange(turned_, {});
 }
 
 ciphertext executor::finish(poly_pair&& total) {
-  if (!extended_) return eval_.rescale(to_ciphertext(std::move(total)));
+  if (total.first.special().primes.count == 0) return eval_.rescale(to_ciphertext(std::move(total)));
   const unsigned level = plan_.level();
   ciphertext result;
   result.parts = ckks::finish_switch(ctx_, total, level, level - 1);

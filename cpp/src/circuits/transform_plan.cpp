@@ -171,7 +171,7 @@ std::vector<int> transform_plan::walk(std::span<const int> giants) {
 }
 
 int transform_plan::next(std::span<const int> order, std::size_t at) const {
-  if (shape_.mode == transform_mode::bsgs) return 0;
+  if (is_direct()) return 0;
   const bool more = at + 1 < order.size() && (order[at] > 0) == (order[at + 1] > 0);
   return more ? order[at + 1] : 0;
 }

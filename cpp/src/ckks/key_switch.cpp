@@ -50,6 +50,18 @@ void check_addends(const product_options& options, arith::window special, arith:
                     special.count, " and [", chain.first, ", ", chain.end(), "); they must be the same");
 }
 
+/// Checks where products of a list go, unless it is made for them.
+void check_total(const context& ctx, const poly_pair& total, arith::window chain) {
+  const arith::window special = ctx.parameters().special_window();
+  for (const ring::poly* each : {&total.first, &total.second}) {
+    HALOCLINE_EXPECTS(!*each || (each->special().primes == special && each->chain().primes == chain),
+                      invalid_argument, "key_products: a total over ", each->special().primes.count,
+                      " special primes and the chain [", each->chain().primes.first, ", ",
+                      each->chain().primes.end(), "); expected ", special.count, " and [", chain.first, ", ",
+                      chain.end(), ")");
+  }
+}
+
 /// Checks a product of a list whose first one is over `chain`.
 void check_product(context& ctx, const joined_product& of, arith::window chain) {
   const rns::raised_digits& digits = *of.digits;
@@ -60,30 +72,23 @@ void check_product(context& ctx, const joined_product& of, arith::window chain) 
   HALOCLINE_EXPECTS(digits.chain == chain, invalid_argument, "key_product: a polynomial over the primes [",
                     digits.chain.first, ", ", digits.chain.end(), "), the first over [", chain.first, ", ",
                     chain.end(), "); expected the same");
-  const arith::window special = ctx.parameters().special_window();
-  check_addends(of.options, special, chain);
-  for (const ring::poly* each : {&of.total.first, &of.total.second}) {
-    HALOCLINE_EXPECTS(!*each || (each->special().primes == special && each->chain().primes == chain),
-                      invalid_argument, "key_products: a total over ", each->special().primes.count,
-                      " special primes and the chain [", each->chain().primes.first, ", ",
-                      each->chain().primes.end(), "); expected ", special.count, " and [", chain.first, ", ",
-                      chain.end(), ")");
-  }
+  check_addends(of.options, ctx.parameters().special_window(), chain);
+  check_total(ctx, of.total, chain);
 }
 
 /// The part of a product modulo the special primes.
-backend::key_job special_job(const joined_product& of) {
-  backend::key_job job = make_job(of.total.first.special(), of.total.second.special(), *of.digits, *of.key,
+backend::key_job special_job(const joined_product& of, const poly_pair& total) {
+  backend::key_job job = make_job(total.first.special(), total.second.special(), *of.digits, *of.key,
                                   [&](std::size_t i) { return of.digits->digits[i].special(); });
   if (of.options.extended0 != nullptr) add_as_it_is(job, of.options.extended0->special());
   return job;
 }
 
 /// The part of a product modulo the own primes of digit `run`.
-backend::key_job run_job(context& ctx, const joined_product& of, std::size_t run) {
+backend::key_job run_job(context& ctx, const joined_product& of, const poly_pair& total, std::size_t run) {
   const arith::window part = of.digits->runs[run];
   const product_options& options = of.options;
-  backend::key_job job = make_job(of.total.first.chain().slice(part), of.total.second.chain().slice(part),
+  backend::key_job job = make_job(total.first.chain().slice(part), total.second.chain().slice(part),
                                   *of.digits, *of.key, [&](std::size_t i) { return of.digits->at(i, run); });
   if (options.extended0 != nullptr) {
     add_as_it_is(job, options.extended0->chain().slice(part));
@@ -103,6 +108,22 @@ std::size_t product_bytes(const context& ctx, const joined_product& of, bool dec
   return polynomials * limbs * ctx.tables().limb_bytes() + detail::bytes_of(*of.key, of.digits->numbers);
 }
 
+/// Checks products of one list. Bytes that each touches.
+std::vector<std::size_t> checked_bytes(context& ctx, std::span<const joined_product> products) {
+  std::vector<std::size_t> bytes;
+  for (const joined_product& each : products) {
+    check_product(ctx, each, products.front().digits->chain);
+    const bool decomposed = bytes.empty() || each.digits != products[bytes.size() - 1].digits;
+    bytes.push_back(product_bytes(ctx, each, decomposed));
+  }
+  return bytes;
+}
+
+const memory::buffer* permutation_of(context& ctx, const joined_product& of) {
+  const std::uint64_t element = of.options.galois_element;
+  return element == 1 ? nullptr : &ctx.ring().permutation(element);
+}
+
 /// Products in one call of the backend. Jobs of the same part of the digits stand next to each other, so that
 /// it may still be in a cache the next time.
 void multiply(context& ctx, std::span<joined_product> products) {
@@ -114,8 +135,7 @@ void multiply(context& ctx, std::span<joined_product> products) {
       each.total = make_pair(ctx, ctx.parameters().special_window(), each.digits->chain,
                              object_class::scratch, each.options.tag);
     }
-    const std::uint64_t element = each.options.galois_element;
-    permutations.push_back(element == 1 ? nullptr : &ctx.ring().permutation(element));
+    permutations.push_back(permutation_of(ctx, each));
   }
   std::vector<backend::key_job> jobs;
   const auto add = [&](const auto& job_of) {
@@ -125,9 +145,32 @@ void multiply(context& ctx, std::span<joined_product> products) {
       jobs.back().permutation = permutations[k];
     }
   };
-  add([](const joined_product& each) { return special_job(each); });
+  add([](const joined_product& each) { return special_job(each, each.total); });
   for (std::size_t run = 0; run < products.front().digits->runs.size(); ++run) {
-    add([&](const joined_product& each) { return run_job(ctx, each, run); });
+    add([&](const joined_product& each) { return run_job(ctx, each, each.total, run); });
+  }
+  ctx.device().key_multiply_accumulate(ctx.tables(), jobs);
+}
+
+/// The sum of products in one call of the backend: a job for each part of the primes, with a sum for each
+/// product.
+void add_to(context& ctx, std::span<const joined_product> products, const poly_pair& total, bool accumulate) {
+  std::vector<backend::key_job> jobs;
+  const auto add = [&](const auto& job_of) {
+    for (const joined_product& each : products) {
+      backend::key_job made = job_of(each);
+      made.permutation = permutation_of(ctx, each);
+      if (&each != &products.front()) {
+        jobs.back().more.push_back({std::move(made.digits), made.permutation, made.plus0, made.plus1});
+        continue;
+      }
+      made.accumulate = accumulate;
+      jobs.push_back(std::move(made));
+    }
+  };
+  add([&](const joined_product& each) { return special_job(each, total); });
+  for (std::size_t run = 0; run < products.front().digits->runs.size(); ++run) {
+    add([&](const joined_product& each) { return run_job(ctx, each, total, run); });
   }
   ctx.device().key_multiply_accumulate(ctx.tables(), jobs);
 }
@@ -159,15 +202,33 @@ std::vector<poly_pair> key_product(context& ctx, std::span<const rns::raised_dig
 }
 
 void key_products(context& ctx, std::span<joined_product> products) {
-  std::vector<std::size_t> bytes;
-  for (const joined_product& each : products) {
-    check_product(ctx, each, products.front().digits->chain);
-    const bool decomposed = bytes.empty() || each.digits != products[bytes.size() - 1].digits;
-    bytes.push_back(product_bytes(ctx, each, decomposed));
-  }
+  const std::vector<std::size_t> bytes = checked_bytes(ctx, products);
   for (std::size_t done = 0; done < products.size();) {
     const std::size_t count = detail::products_per_call(ctx, 0, std::span(bytes).subspan(done));
     multiply(ctx, products.subspan(done, count));
+    done += count;
+  }
+}
+
+void key_product_sum(context& ctx, std::span<const joined_product> products, poly_pair& total) {
+  HALOCLINE_EXPECTS(!products.empty(), invalid_argument,
+                    "key_product_sum: no products; expected at least one");
+  const joined_product& first = products.front();
+  const bool extended = first.options.extended0 != nullptr;
+  for (const joined_product& each : products) {
+    HALOCLINE_EXPECTS((each.options.extended0 != nullptr) == extended, invalid_argument,
+                      "key_product_sum: some products have extended0 and others do not; expected one kind");
+  }
+  const std::vector<std::size_t> bytes = checked_bytes(ctx, products);
+  check_total(ctx, total, first.digits->chain);
+  bool accumulate = static_cast<bool>(total.first);
+  if (!accumulate) {
+    total = make_pair(ctx, ctx.parameters().special_window(), first.digits->chain, object_class::scratch,
+                      first.options.tag);
+  }
+  for (std::size_t done = 0; done < products.size(); accumulate = true) {
+    const std::size_t count = detail::products_per_call(ctx, 0, std::span(bytes).subspan(done));
+    add_to(ctx, products.subspan(done, count), total, accumulate);
     done += count;
   }
 }

@@ -299,7 +299,8 @@ TYPED_TEST(CudaKernels, KeyMultiply) {
         };
         job.digits = random_digits(digits);
         for (std::size_t k = 0; digits == 4 && k < (log_n == 4 ? 40U : 3U); ++k) {
-          job.more.push_back({random_digits(1 + k % 6), k % 3 == 2 ? nullptr : random_table()});
+          job.more.push_back({random_digits(1 + k % 6), k % 3 == 2 ? nullptr : random_table(), {}, {}});
+          if (k % 4 == 1) job.more.back().plus1 = this->operand(w);
         }
         if (digits != 5) job.plus0 = this->operand(w);
         if (digits == 13) job.plus1 = this->operand(w);
@@ -336,7 +337,9 @@ TYPED_TEST(CudaKernels, KeyDot) {
   struct shape {
     std::size_t terms, digits, sums;
   };
-  for (const unsigned log_n : sizes) {
+  for (unsigned run = 0; run < 2 * std::size(sizes); ++run) {
+    const unsigned log_n = sizes[run / 2];
+    const bool piped = run % 2 == 1;
     this->begin(log_n);
     const auto primes = static_cast<std::uint32_t>(this->host_->primes.size());
     for (const shape& of : {shape{1, 1, 1}, {4, 3, 2}, {20, 5, 3}, {5, 2, 11}, {40, 1, 4}}) {
@@ -388,7 +391,7 @@ TYPED_TEST(CudaKernels, KeyDot) {
         emulated.push_back(part);
       }
       this->cpu_->key_dot(this->ring_->tables(), cpu);
-      this->emulate([&](const auto& on) { on.key_dot(emulated); });
+      this->emulate([&](const auto& on) { piped ? on.piped_key_dot(emulated) : on.key_dot(emulated); });
     }
   }
 }

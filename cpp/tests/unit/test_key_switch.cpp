@@ -63,6 +63,76 @@ TEST_P(KeyProduct, AddsAPolynomialOverAllPrimesAsItIs) {
   EXPECT_EQ(words(pair.second), turned(plain.second, element));
 }
 
+/// Products of two polynomials with two keys, each with addends of its own: the sum of what `key_products`
+/// gives, also where something is there already.
+TEST_P(KeyProduct, SumsProductsThatAreNotWritten) {
+  const ciphertext second = rig.encrypt(rig.random_values(rig.slots(), 4));
+  const rns::raised_digits others =
+      rns::mod_up(rig.ctx->ring(), rig.ctx->converter(), second.parts[1].chain());
+  const std::uint64_t one = rig.parameters().galois_element(1);
+  const poly_pair extended = key_product(*rig.ctx, others, key);
+  for (const bool whole : {false, true}) {
+    std::vector<joined_product> products(3);
+    products[0] = {&digits, &key, {}, {}};
+    products[1] = {&others, &rig.keys.get(one, input.level), {}, {}};
+    products[2] = {&digits, &key, {}, {}};
+    products[2].options.galois_element = element;
+    products[0].options.galois_element = element;
+    products[1].options.galois_element = one;
+    for (std::size_t i = 0; i < products.size(); ++i) {
+      product_options& options = products[i].options;
+      if (whole) {
+        options.extended0 = i == 1 ? &extended.second : &extended.first;
+      } else if (i != 2) {
+        options.plus0 = (i == 0 ? input : second).parts[0].chain();
+      }
+    }
+    poly_pair total;
+    key_product_sum(*rig.ctx, products, total);
+    const std::vector<std::uint64_t> once[] = {words(total.first), words(total.second)};
+    key_products(*rig.ctx, products);
+    for (const auto component : {&poly_pair::first, &poly_pair::second}) {
+      for (std::size_t i = 1; i < products.size(); ++i) {
+        for (std::size_t v = 0; v < 2; ++v) {
+          const backend::limb_view to = (products[0].total.*component).views()[v];
+          const backend::binary_job sum{to, to, (products[i].total.*component).views()[v]};
+          rig.ctx->device().add(rig.ctx->tables(), {&sum, 1});
+        }
+      }
+    }
+    EXPECT_EQ(once[0], words(products[0].total.first));
+    EXPECT_EQ(once[1], words(products[0].total.second));
+    for (joined_product& each : products) each.total = {};
+    key_product_sum(*rig.ctx, products, total);  // added to what is there
+    std::vector<backend::binary_job> twice;
+    poly_pair again;
+    key_product_sum(*rig.ctx, products, again);
+    for (const auto component : {&poly_pair::first, &poly_pair::second}) {
+      for (std::size_t v = 0; v < 2; ++v) {
+        const backend::limb_view to = (again.*component).views()[v];
+        twice.push_back({to, to, to});
+      }
+    }
+    rig.ctx->device().add(rig.ctx->tables(), twice);
+    EXPECT_EQ(words(total.first), words(again.first));
+    EXPECT_EQ(words(total.second), words(again.second));
+  }
+}
+
+TEST_P(KeyProduct, SumsOfProductsRefuseWhatDoesNotGoTogether) {
+  std::vector<joined_product> products(2);
+  for (joined_product& each : products) each = {&digits, &key, {}, {}};
+  poly_pair total;
+  EXPECT_THROW(key_product_sum(*rig.ctx, {}, total), invalid_argument);
+  const poly_pair other = key_product(*rig.ctx, digits, key);
+  products[1].options.extended0 = &other.first;
+  EXPECT_THROW(key_product_sum(*rig.ctx, products, total), invalid_argument);
+  EXPECT_FALSE(total.first);
+  products[1].options.extended0 = nullptr;
+  total = make_pair(*rig.ctx, {}, digits.chain, object_class::scratch, "test");
+  EXPECT_THROW(key_product_sum(*rig.ctx, products, total), invalid_argument);
+}
+
 TEST_P(KeyProduct, RefusesAddendsThatExcludeEachOther) {
   const poly_pair other = key_product(*rig.ctx, digits, key);
   product_options options;

@@ -119,10 +119,10 @@ TEST(TransformPlan, GiantsWalkFromBothEndsToZero) {
 }
 
 TEST(TransformPlan, SidesOfGiantsTurnAloneOrTogether) {
-  const auto turns = [](transform_mode mode, const std::vector<int>& giants, bool joined) {
+  const auto turns = [](transform_mode mode, const std::vector<int>& giants, std::size_t at_once) {
     std::string text;
     for (const detail::giant_round& round :
-         detail::giant_rounds(plan_for(range(0, 64), mode), giants, joined)) {
+         detail::giant_rounds(plan_for(range(0, 64), mode), giants, at_once)) {
       for (const detail::giant_turn& each : round) {
         text += std::to_string(each.giant) + ">" + std::to_string(each.next) + " ";
       }
@@ -131,12 +131,14 @@ TEST(TransformPlan, SidesOfGiantsTurnAloneOrTogether) {
     return text;
   };
   const auto extended = transform_mode::double_hoisted;
-  EXPECT_EQ(turns(extended, {-1, 0, 1, 2, 3}, false), "3>2 | 2>1 | 1>0 | -1>0 | 0>0 | ");
-  EXPECT_EQ(turns(extended, {-1, 0, 1, 2, 3}, true), "3>2 | 2>1 | 1>0 -1>0 | 0>0 | ");
-  EXPECT_EQ(turns(extended, {-4, -2, 3}, true), "-4>-2 | 3>0 -2>0 | ");
-  EXPECT_EQ(turns(extended, {0}, true), "0>0 | ");
-  EXPECT_EQ(turns(extended, {1, 2}, true), "2>1 | 1>0 | ");
-  EXPECT_EQ(turns(transform_mode::bsgs, {-1, 0, 2, 4}, false), "4>0 | 2>0 | -1>0 | 0>0 | ");
+  EXPECT_EQ(turns(extended, {-1, 0, 1, 2, 3}, 1), "3>2 | 2>1 | 1>0 | -1>0 | 0>0 | ");
+  EXPECT_EQ(turns(extended, {-1, 0, 1, 2, 3}, 2), "3>2 | 2>1 | 1>0 -1>0 | 0>0 | ");
+  EXPECT_EQ(turns(extended, {-4, -2, 3}, 2), "-4>-2 | 3>0 -2>0 | ");
+  EXPECT_EQ(turns(extended, {0}, 2), "0>0 | ");
+  EXPECT_EQ(turns(extended, {1, 2}, 2), "2>1 | 1>0 | ");
+  EXPECT_EQ(turns(transform_mode::bsgs, {-1, 0, 2, 4}, 1), "4>0 | 2>0 | -1>0 | 0>0 | ");
+  EXPECT_EQ(turns(transform_mode::bsgs, {-1, 0, 2, 4}, 2), "4>0 2>0 | -1>0 | 0>0 | ");
+  EXPECT_EQ(turns(transform_mode::bsgs, {-1, 0, 2, 4}, 8), "4>0 2>0 -1>0 | 0>0 | ");
 }
 
 TEST(TransformPlan, ChoosesTheCheapestBabyCount) {

@@ -29,6 +29,9 @@ inline constexpr std::string_view seeded_key_product = "key_multiply_accumulate:
 struct key_part {
   std::vector<key_digit> digits;
   const memory::buffer* permutation = nullptr;
+  /// In place of the addends of the job, where either of these has data.
+  limb_view plus0{};
+  limb_view plus1{};
 };
 
 /// sum0 = sum_j digit_j * b_j / 2^w + factor * plus0, sum1 = sum_j digit_j * a_j / 2^w + factor * plus1 mod
@@ -46,8 +49,8 @@ struct key_job {
   std::vector<std::uint64_t> factors{};  ///< residues, one per limb, or none
   /// As that of `automorphism_job`: an automorphism of the sums without a pass over them.
   const memory::buffer* permutation = nullptr;
-  /// Further sums, of other digits and with the same addends, that are added to dst, each through its own
-  /// permutation: a sum of rotations that is written once. With any, dst is no operand.
+  /// Further sums, of other digits and with the addends of the job or their own, that are added to dst, each
+  /// through its own permutation: a sum of rotations that is written once. With any, dst is no operand.
   std::vector<key_part> more{};
 };
 

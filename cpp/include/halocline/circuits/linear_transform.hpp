@@ -35,6 +35,8 @@ struct transform_options {
   /// fewer bytes to hold and to move, one NTT per limb more for each diagonal. Otherwise they are expanded
   /// once.
   bool compact = false;
+  /// Each giant has a rotation and a key of its own in double hoisting too; see `transform_shape::direct`.
+  bool direct = false;
 };
 
 /// How one of several transforms is done; see `transform_options`.

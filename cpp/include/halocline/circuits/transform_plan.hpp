@@ -80,6 +80,10 @@ struct transform_shape {
   /// Babies of double hoisting count what they cost within `ckks::key_dot`: more of them, and more keys, are
   /// then best. Bootstraps are chosen so; other transforms have the fewer keys of babies that are written.
   bool joined = false;
+  /// In double hoisting, each sum of a giant is rotated by itself, with a key of its own as in `bsgs`, and not
+  /// by Horner's rule: as many key switches and more keys, but they do not wait for each other, so that a GPU
+  /// makes all of them at once.
+  bool direct = false;
 };
 
 /// The split of a set of diagonals into giant and baby steps, chosen by a cost model. Pure data, immutable.
@@ -119,8 +123,12 @@ class transform_plan {
   /// Giants in the order in which Horner's rule adds their sums: from the highest down to the least above 0,
   /// from the lowest up to the largest below 0, and 0. `giants` ascend.
   [[nodiscard]] static std::vector<int> walk(std::span<const int> giants);
-  /// Where the sum at position `at` of that order goes: to the next giant on the same side of 0, or to 0. In
-  /// `bsgs` always to 0.
+  /// Whether each sum goes to 0 by one rotation.
+  [[nodiscard]] bool is_direct() const noexcept {
+    return mode() == transform_mode::bsgs || (mode() == transform_mode::double_hoisted && shape_.direct);
+  }
+  /// Where the sum at position `at` of that order goes: to the next giant on the same side of 0, or to 0.
+  /// Always to 0 in direct plans.
   [[nodiscard]] int next(std::span<const int> order, std::size_t at) const;
   /// Rotations, in giant steps, that bring the sum of giant `from` to giant `to`: one, or in small-key mode
   /// single steps as long as there is another giant to come (`to` is not 0).

@@ -72,6 +72,14 @@ struct joined_product {
 /// @throws invalid_argument as `key_product`, and for different windows
 void key_products(context& ctx, std::span<joined_product> products);
 
+/// total = the sum of key products, each through its automorphism and with its own addends: rotations of
+/// several polynomials that are added, which are written once. `total` is added to where it is there already.
+/// Calls of the backend as those of `key_products`; the totals of the products are not used.
+/// @param total over special + chain primes, no operand of any product; or empty
+/// @throws invalid_argument as `key_products`, for none, and for some products with `extended0` and others
+///   without
+void key_product_sum(context& ctx, std::span<const joined_product> products, poly_pair& total);
+
 /// A polynomial that a key is to be multiplied with, and what is added.
 struct switch_source {
   backend::limb_view polynomial;

@@ -139,7 +139,7 @@ class dot_case {
 };
 
 TYPED_TEST(KeyDot, EqualsProductsAndDots) {
-  for (const unsigned log_n : {4U, 5U, 8U, 12U}) {
+  for (const unsigned log_n : {4U, 5U, 9U, 12U}) {
     const host_ring<TypeParam> host(log_n);
     // The third has more keys, the fourth more sums, the fifth more terms than one launch of a GPU takes.
     for (const dot_shape& shape : {dot_shape{1, 1, 1}, {4, 3, 2}, {20, 5, 3}, {5, 2, 11}, {40, 1, 4}}) {

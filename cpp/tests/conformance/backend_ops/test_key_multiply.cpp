@@ -326,12 +326,14 @@ void check_turned(const host_ring<WordT>& host, window w, std::size_t terms, boo
 }
 
 /// Jobs that each have keys of their own, and several sums with an automorphism each: dst is what it held,
-/// where it is added to, plus all of them; the addend is part of every sum.
+/// where it is added to, plus all of them; the addend is part of every sum, but for some with one of their
+/// own.
 template <typename WordT>
 void check_sums(const host_ring<WordT>& host, window w, std::size_t jobs, std::size_t sums) {
   std::mt19937_64 random(test_seed() + 7 * jobs + 131 * sums + host.log_n);
   const auto zero = map_limbs(host, w, [](auto) { return 0; });
-  const auto before = random_limbs(host, w, random), addend = random_limbs(host, w, random);
+  const auto before = random_limbs(host, w, random), addend = random_limbs(host, w, random),
+             own = random_limbs(host, w, random);
   std::vector<host_digits<WordT>> keys;
   std::vector<std::uint64_t> elements;
   for (std::size_t i = 0; i < jobs * sums; ++i) {
@@ -362,7 +364,10 @@ void check_sums(const host_ring<WordT>& host, window w, std::size_t jobs, std::s
       backend::key_part first = part_of(j * sums);
       list.push_back({ring.filled(w, before), ring.filled(w, before), first.digits, j % 2 == 1});
       list[j].permutation = first.permutation;
-      for (std::size_t k = 1; k < sums; ++k) list[j].more.push_back(part_of(j * sums + k));
+      for (std::size_t k = 1; k < sums; ++k) {
+        list[j].more.push_back(part_of(j * sums + k));
+        if (k % 3 == 2) list[j].more.back().plus0 = ring.filled(w, own);
+      }
       if (j % 3 != 2) list[j].factors.assign(w.count, 1);
       if (j % 3 == 0) list[j].plus0 = ring.filled(w, addend);
       if (j % 3 == 1) list[j].plus1 = ring.filled(w, addend);
@@ -371,8 +376,13 @@ void check_sums(const host_ring<WordT>& host, window w, std::size_t jobs, std::s
     for (std::size_t j = 0; j < jobs; ++j) {
       auto sum0 = j % 2 == 1 ? before : zero, sum1 = sum0;
       for (std::size_t i = j * sums; i < (j + 1) * sums; ++i) {
-        const auto b = keys[i].sum(host, w, keys[i].b, j % 3 == 0 ? addend : zero);
-        const auto a = keys[i].sum(host, w, keys[i].a, j % 3 == 1 ? addend : zero);
+        const bool has_own = i % sums % 3 == 2;
+        const auto b = keys[i].sum(host, w, keys[i].b,
+                                   j % 3 == 2   ? zero
+                                   : has_own    ? own
+                                   : j % 3 == 0 ? addend
+                                                : zero);
+        const auto a = keys[i].sum(host, w, keys[i].a, j % 3 == 1 && !has_own ? addend : zero);
         sum0 = sum_of(host, w, sum0, turned(b, elements[i], host.log_n));
         sum1 = sum_of(host, w, sum1, turned(a, elements[i], host.log_n));
       }

@@ -4,6 +4,7 @@
 #include "backend/cuda/device/grid_order.cuh"
 #include "backend/cuda/elementwise/kernel_tuning.hpp"
 #include "backend/cuda/executor.hpp"
+#include "backend/cuda/key/key_dot_piped.hpp"
 #include "backend/cuda/key/key_dot_plan.hpp"
 
 namespace halocline::backend::cuda {
@@ -18,11 +19,14 @@ __global__ void __launch_bounds__(key_dot_threads, sizeof(WordT) == 4 ? 5 : 2)
   key_dot_body<WordT, sums, at_once>(p, here());
 }
 
+/// Sums of a launch: more need registers for which a multiprocessor has too few blocks.
+constexpr unsigned sums_in_registers = 4;
+
 template <typename WordT, unsigned at_once>
 auto kernel_for(std::uint32_t sums) {
   if (sums == 1) return key_dot_kernel<WordT, 1, at_once>;
   if (sums == 2) return key_dot_kernel<WordT, 2, at_once>;
-  return key_dot_kernel<WordT, key_dot_sums, at_once>;
+  return key_dot_kernel<WordT, sums_in_registers, at_once>;
 }
 
 /// Terms with few keys are read several at once, so that as many loads are under way.
@@ -35,7 +39,10 @@ auto kernel_for(std::uint32_t sums, std::uint32_t most_keys) {
 template <typename WordT>
 void key_dot(const executor<WordT>& on, std::span<const key_dot_job> jobs) {
   const kernel_tuning& tuning = tuning_of(on.launch.device().architecture());
-  plan_key_dot(on.resolve, tuning.keys, cache_hint::normal, jobs,
+  if constexpr (sizeof(WordT) == 4) {
+    if (tuning.pipe_key_dot && pipes_key_dot(on)) return piped_key_dot(on, tuning.keys, jobs);
+  }
+  plan_key_dot(on.resolve, tuning.keys, cache_hint::normal, sums_in_registers, jobs,
                [&](const key_dot_params<WordT>& params, std::uint32_t limbs) {
                  const std::uint32_t threads = std::min(key_dot_threads, params.words / 2);
                  on.launch("key_dot", kernel_for<WordT>(params.all.sums, params.all.most_keys),

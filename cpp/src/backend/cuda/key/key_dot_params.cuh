@@ -19,7 +19,7 @@ namespace halocline::backend::cuda {
 inline constexpr unsigned key_dot_jobs = 16;
 inline constexpr unsigned key_dot_terms = 32;
 inline constexpr unsigned key_dot_keys = most_dot_digits;
-inline constexpr unsigned key_dot_sums = 4;
+inline constexpr unsigned key_dot_sums = 8;
 inline constexpr unsigned key_dot_weights = 128;
 inline constexpr unsigned key_dot_digits = 64;
 inline constexpr unsigned key_dot_limbs = 256;

@@ -73,13 +73,14 @@ struct key_dot_source {
   return terms;
 }
 
-/// The parts of all jobs, those that write a sum before those that add to it.
-[[nodiscard]] inline std::vector<key_dot_part> key_dot_parts(std::span<const key_dot_job> jobs) {
+/// The parts of all jobs, of at most `most_sums` sums; those that write a sum before those that add to it.
+[[nodiscard]] inline std::vector<key_dot_part> key_dot_parts(std::span<const key_dot_job> jobs,
+                                                             std::size_t most_sums) {
   std::vector<std::vector<key_dot_part>> rounds;
   for (const key_dot_job& job : jobs) {
     const std::uint32_t limbs = job.sums.front().dst0.primes.count;
-    for (std::size_t sum = 0; sum < job.sums.size(); sum += key_dot_sums) {
-      const std::size_t sums = std::min<std::size_t>(key_dot_sums, job.sums.size() - sum);
+    for (std::size_t sum = 0; sum < job.sums.size(); sum += most_sums) {
+      const std::size_t sums = std::min(most_sums, job.sums.size() - sum);
       std::size_t round = 0, term = 0;
       do {
         const std::size_t terms = fitting_terms(job, term, sums);

@@ -97,9 +97,10 @@ void add_key_dot(PackerT& packer, const resolver<WordT>& resolve, const key_dot_
   packer.add(job, part.limbs);
 }
 
-/// `emit(params, limbs)` launches one block of parameters. Jobs with the same keys and weights share one.
+/// `emit(params, limbs)` launches one block of parameters, of at most `most_sums` sums. Jobs with the same keys
+/// and weights share one.
 template <typename WordT, typename EmitT>
-void plan_key_dot(const resolver<WordT>& resolve, cache_hint keys, cache_hint data,
+void plan_key_dot(const resolver<WordT>& resolve, cache_hint keys, cache_hint data, std::size_t most_sums,
                   std::span<const key_dot_job> jobs, const EmitT& emit) {
   using params = key_dot_params<WordT>;
   params empty;
@@ -110,7 +111,7 @@ void plan_key_dot(const resolver<WordT>& resolve, cache_hint keys, cache_hint da
   empty.data = data;
   job_packer<params, EmitT> packer(empty, emit);
   bool adds = false;  // whether a job of the launch has addends: then all that have some have the same
-  for (const key_dot_part& part : key_dot_parts(jobs)) {
+  for (const key_dot_part& part : key_dot_parts(jobs, most_sums)) {
     const typename params::shared all = shared_of(resolve, part);
     const key_dot_source source = source_of(part);
     const params& p = packer.params();

@@ -9,6 +9,7 @@
 
 #include "backend/cuda/elementwise/elementwise_plan.hpp"
 #include "backend/cuda/key/key_seeded.cuh"
+#include "backend/key_parts.hpp"
 
 namespace halocline::backend::cuda {
 
@@ -57,6 +58,7 @@ struct key_sum {
   std::span<const key_digit> digits;
   const memory::buffer* permutation;
   bool accumulate;
+  part_addends plus;
 };
 
 /// Adds a piece of a sum of the job to the launch: to the limbs of job `joined` of the launch, which are the
@@ -79,8 +81,9 @@ void add_piece(PackerT& packer, const resolver<WordT>& resolve, const key_job& e
   p.summed |= joined.has_value();
   p.turned |= p.summed || sum.permutation != nullptr;
   if (piece.digit == 0 && !each.factors.empty()) {
-    if (each.plus0.data != nullptr) job.plus[0] = resolve.limb(each.plus0, piece.limb);
-    if (each.plus1.data != nullptr) job.plus[1] = resolve.limb(each.plus1, piece.limb);
+    const auto [plus0, plus1] = sum.plus;
+    if (plus0.data != nullptr) job.plus[0] = resolve.limb(plus0, piece.limb);
+    if (plus1.data != nullptr) job.plus[1] = resolve.limb(plus1, piece.limb);
     for (std::uint32_t i = 0; i < piece.limbs; ++i) {
       p.factor[begin + i] = static_cast<WordT>(each.factors[piece.limb + i]);
     }
@@ -106,9 +109,9 @@ class key_planner {
     const std::uint32_t limbs = job.dst0.primes.count;
     for (std::uint32_t limb = 0; limb < limbs; limb += key_factors) {
       const std::uint32_t count = std::min(limbs - limb, key_factors);
-      add_sum(job, {job.digits, job.permutation, job.accumulate}, limb, count);
+      add_sum(job, {job.digits, job.permutation, job.accumulate, {job.plus0, job.plus1}}, limb, count);
       for (const key_part& part : job.more) {
-        const key_sum sum{part.digits, part.permutation, true};
+        const key_sum sum{part.digits, part.permutation, true, addends_of(job, part)};
         if (join(job, sum, limb, count)) continue;
         packer_.flush();
         add_sum(job, sum, limb, count);
