@@ -36,6 +36,7 @@ nb::dict graph_statistics(const bound_engine& engine) {
   const backend::graph_statistics s = device_of(engine).graphs();
   nb::dict out;
   out["programs"] = s.programs;
+  out["passed_programs"] = s.passed_programs;
   out["segments"] = s.segments;
   out["eager_launches"] = s.eager_launches;
   out["graphs_built"] = s.graphs_built;

@@ -58,4 +58,28 @@ std::size_t giants_at_once(ckks::context& ctx, const transform_plan& plan) {
   return std::max<std::size_t>(1, most_bytes / raised);
 }
 
+std::size_t giants_per_batch(const ckks::context& ctx, const transform_grid& grid,
+                             const transform_usage& usage, std::size_t output) {
+  constexpr std::size_t most = 4, most_bytes = std::size_t{512} << 20;
+  if (ctx.cache_bytes() == 0) return 1;
+  std::size_t babies = 0, diagonals = 0;
+  for (std::size_t i = 0; i < grid.inputs(); ++i) {
+    const std::span<const transform_weight> cell = grid.cell(output, i);
+    if (cell.empty()) continue;
+    babies += usage.babies[i].size();
+    for (const transform_weight& each : cell) {
+      if (!each.expanded) return 1;  // they are expanded in each step
+      diagonals = std::max(diagonals, each.expanded.data().size());
+    }
+  }
+  const params::parameters& parameters = ctx.parameters();
+  const std::size_t limbs =
+      parameters.level(grid.plan().level()).q.count +
+      (grid.plan().mode() == transform_mode::double_hoisted ? parameters.special_count() : 0);
+  const std::size_t pair = 2 * limbs * ctx.tables().limb_bytes();
+  const std::size_t giant = pair + babies * diagonals;
+  const std::size_t fitting = most_bytes > babies * pair ? (most_bytes - babies * pair) / giant : 0;
+  return std::clamp<std::size_t>(fitting, 1, most);
+}
+
 }  // namespace halocline::circuits::detail

@@ -6,6 +6,7 @@
 
 #include "circuits/mode_scope.hpp"
 #include "circuits/polynomial_plan.hpp"
+#include "circuits/polynomial_rounds.hpp"
 #include "circuits/power_basis.hpp"
 #include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/context.hpp"
@@ -185,11 +186,17 @@ std::vector<ciphertexts> evaluate_all(ckks::evaluator& eval, std::span<const pol
     budgets.push_back(options.level ? top - *options.level : detail::degree_levels(p.degree()));
   }
   const detail::evaluation_plan plan = detail::make_plan(batch, budgets);
+  std::vector<detail::polynomial_target> targets;
+  for (const unsigned budget : budgets) {
+    const unsigned level = top - budget;
+    targets.push_back({level, options.scale.value_or(parameters.level(level).scale)});
+  }
+  if (detail::goes_in_rounds(eval.context(), plan)) {
+    return detail::evaluate_in_rounds(eval, powers, plan, targets);
+  }
   std::vector<ciphertexts> results;
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    const unsigned level = top - budgets[i];
-    const double scale = options.scale.value_or(parameters.level(level).scale);
-    results.push_back(tree_evaluator(eval, powers).run(plan.roots[i], level, scale));
+    results.push_back(tree_evaluator(eval, powers).run(plan.roots[i], targets[i].level, targets[i].scale));
   }
   return results;
 }

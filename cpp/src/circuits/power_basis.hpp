@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "halocline/circuits/polynomial.hpp"
 
 namespace halocline::circuits::detail {
+
+/// A power and a level that it comes down to: `exact` also where limbs could be ignored.
+struct power_use {
+  unsigned power;
+  unsigned level;
+  bool exact = false;
+};
 
 /// Powers or Chebyshev polynomials of encrypted variables of one shape, made at first use for all of them
 /// together and kept, also at lower levels where that takes a division. Power i is ceil(log2 i) levels below
@@ -27,8 +36,25 @@ class power_basis {
   /// for the life of this object.
   [[nodiscard]] std::vector<const ckks::ciphertext*> at(unsigned power, unsigned level);
 
+  [[nodiscard]] polynomial_basis basis() const noexcept { return basis_; }
+  /// Number of ciphertexts of each power.
+  [[nodiscard]] std::size_t count() const noexcept { return known_.begin()->second.size(); }
+  /// Scale of `at(power, level)`, without making it.
+  [[nodiscard]] double scale(unsigned power, unsigned level);
+  /// Whether T_(a-b) is taken off the product of T_a and T_b before its division, where a + b = `power`; else
+  /// after it, or there is nothing to take off.
+  [[nodiscard]] bool subtracts_early(unsigned power) const;
+
+  /// Takes over power i of every variable, made elsewhere at `level(i)`.
+  void store(unsigned power, std::vector<ckks::ciphertext> made);
+  /// Brings powers that were made down for `uses`, where `at` or `exactly` would lack them, in joined calls.
+  void lower(std::span<const power_use> uses);
+  /// Power i of every variable at `level` itself: its own one, or one that `lower` brought it to.
+  [[nodiscard]] std::vector<const ckks::ciphertext*> exactly(unsigned power, unsigned level) const;
+
  private:
   [[nodiscard]] std::vector<ckks::ciphertext> make(unsigned power);
+  [[nodiscard]] double scale_as_made(unsigned power);
   /// The product of two powers at `level`, not finished.
   [[nodiscard]] std::vector<ckks::ciphertext> product(unsigned first, unsigned second, unsigned level);
 
@@ -36,6 +62,7 @@ class power_basis {
   polynomial_basis basis_;
   unsigned top_;
   std::map<std::pair<unsigned, unsigned>, std::vector<ckks::ciphertext>> known_;  ///< by power and level
+  std::map<unsigned, double> scales_;                                             ///< of powers as made
 };
 
 }  // namespace halocline::circuits::detail

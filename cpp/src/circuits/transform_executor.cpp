@@ -93,7 +93,6 @@ class executor {
   [[nodiscard]] pair_map extended_babies(const ciphertext& input, std::span<const int> babies);
   [[nodiscard]] pair_map walked_babies(const ciphertext& input, std::span<const int> babies);
   [[nodiscard]] poly_pair make_pair(const char* tag) const;
-  [[nodiscard]] std::size_t batch_size(std::size_t output) const;
   void add_products(sum_map& sums, std::span<const int> giants, std::span<const transform_weight> cell,
                     const pair_map& babies);
   [[nodiscard]] std::vector<giant_round> rounds(std::size_t output) const {
@@ -180,7 +179,7 @@ void executor::run_by_giant(std::span<const ciphertext* const> inputs) {
   for (std::size_t o = 0; o < totals_.size(); ++o) {
     const std::vector<giant_round> all = rounds(o);
     std::vector<int> rest = order_of(all);
-    const std::size_t batch = batch_size(o);
+    const std::size_t batch = giants_per_batch(ctx_, grid_, usage_, o);
     sum_map ready;
     const auto take = [&](int giant) {
       auto found = ready.extract(giant);
@@ -202,30 +201,6 @@ void executor::run_by_giant(std::span<const ciphertext* const> inputs) {
     };
     totals_[o] = walk(all, add, take);
   }
-}
-
-/// Giants whose sums are made together: the babies are read once for all of them. More than one where the
-/// device has a cache that key switches are cut for, as long as a step does not get too large.
-std::size_t executor::batch_size(std::size_t output) const {
-  constexpr std::size_t most = 4, most_bytes = std::size_t{512} << 20;
-  if (ctx_.cache_bytes() == 0) return 1;
-  std::size_t babies = 0, diagonals = 0;
-  for (std::size_t i = 0; i < grid_.inputs(); ++i) {
-    const std::span<const transform_weight> cell = grid_.cell(output, i);
-    if (cell.empty()) continue;
-    babies += usage_.babies[i].size();
-    for (const transform_weight& each : cell) {
-      if (!each.expanded) return 1;  // they are expanded in each step
-      diagonals = std::max(diagonals, each.expanded.data().size());
-    }
-  }
-  const params::parameters& parameters = ctx_.parameters();
-  const std::size_t limbs =
-      parameters.level(plan_.level()).q.count + (extended_ ? parameters.special_count() : 0);
-  const std::size_t pair = 2 * limbs * ctx_.tables().limb_bytes();
-  const std::size_t giant = pair + babies * diagonals;
-  const std::size_t fitting = most_bytes > babies * pair ? (most_bytes - babies * pair) / giant : 0;
-  return std::clamp<std::size_t>(fitting, 1, most);
 }
 
 void executor::run_by_input(std::span<const ciphertext* const> inputs) {

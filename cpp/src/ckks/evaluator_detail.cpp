@@ -13,22 +13,30 @@ namespace {
 /// Scaled constants are rounded as long doubles.
 constexpr double constant_bits = 120.0;
 
-}  // namespace
-
-void require_alike(const context& ctx, ciphertext_span many, const char* operation) {
+void require_shape(const context& ctx, ciphertext_span many, const char* operation, bool one_scale) {
   HALOCLINE_EXPECTS(!many.empty(), invalid_argument, operation, ": no ciphertexts; expected at least one");
   const ciphertext& first = *many.front();
   for (std::size_t i = 0; i < many.size(); ++i) {
     const ciphertext& each = *many[i];
     check(ctx, each, operation);
-    HALOCLINE_EXPECTS(each.level == first.level && each.scale == first.scale && each.slots == first.slots &&
-                          each.parts.size() == first.parts.size(),
+    HALOCLINE_EXPECTS(each.level == first.level && (!one_scale || each.scale == first.scale) &&
+                          each.slots == first.slots && each.parts.size() == first.parts.size(),
                       invalid_argument, operation, ": ciphertext ", i, " has level ", each.level,
                       ", scale 2^", std::log2(each.scale), ", ", each.slots, " slots and ", each.parts.size(),
                       " components; expected those of the first: level ", first.level, ", scale 2^",
                       std::log2(first.scale), ", ", first.slots, " slots and ", first.parts.size(),
                       " components");
   }
+}
+
+}  // namespace
+
+void require_alike(const context& ctx, ciphertext_span many, const char* operation) {
+  require_shape(ctx, many, operation, true);
+}
+
+void require_alike_but_scales(const context& ctx, ciphertext_span many, const char* operation) {
+  require_shape(ctx, many, operation, false);
 }
 
 void require_pairs(const context& ctx, ciphertext_span a, ciphertext_span b, const char* operation) {

@@ -21,6 +21,8 @@ inline constexpr const char* ciphertext_tag = "ciphertext";
 /// @throws invalid_argument for none, a malformed one, or one of another level, scale, number of slots or
 ///   components than the first
 void require_alike(const context& ctx, ciphertext_span many, const char* operation);
+/// The same where every ciphertext may have a scale of its own.
+void require_alike_but_scales(const context& ctx, ciphertext_span many, const char* operation);
 /// The same of two operands. @throws invalid_argument also for lists of different lengths
 void require_pairs(const context& ctx, ciphertext_span a, ciphertext_span b, const char* operation);
 

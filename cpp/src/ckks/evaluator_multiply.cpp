@@ -10,6 +10,7 @@
 #include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/context.hpp"
 #include "halocline/ckks/evaluator.hpp"
+#include "halocline/ckks/joined_sums.hpp"
 #include "halocline/ckks/key_switch.hpp"
 #include "halocline/ckks/scales.hpp"
 #include "halocline/core/expects.hpp"
@@ -77,23 +78,20 @@ ciphertext unfinished(tensor_product t, unsigned level, double scale, std::uint3
   return result;
 }
 
-/// Relinearizes three components of ciphertexts of one level; with `target` below that, also rescales.
+/// Relinearizes three components of ciphertexts of one level; with `target` one below that, also rescales.
 std::vector<ciphertext> switched(evaluator& eval, ciphertext_span many, unsigned target,
                                  const char* operation) {
   context& ctx = eval.context();
   const params::parameters& parameters = ctx.parameters();
   const unsigned level = many.front()->level;
-  double scale = many.front()->scale;
-  if (target < level) {
-    scale = snap_scale(parameters, target, static_cast<double>(scale / rescale_ratio(parameters, level)));
-  }
   std::vector<ciphertext> results(many.size());
   const evaluation_key* key = nullptr;
   for (std::size_t k = 0; k < many.size(); ++k) {
     results[k].slots = many[k]->slots;
     results[k].key = many[k]->key;
     results[k].level = target;
-    results[k].scale = scale;
+    const double scale = many[k]->scale;
+    results[k].scale = target < level ? rescaled_scale(parameters, level, scale) : scale;
     key = &matching_key(eval.keys(), relinearization_element, level, results[k].key, operation);
   }
   std::vector<std::vector<ring::poly>> parts = relinearized(ctx, many, {*key, level, target});
@@ -151,11 +149,10 @@ std::vector<ciphertext> products(evaluator& eval, ciphertext_span a, ciphertext_
   return results;
 }
 
-/// Lowest level, largest slot count and common key of all factors.
+/// Number of sums and lowest level of their factors.
 struct common_shape {
+  std::size_t sums;
   unsigned level;
-  std::uint32_t slots;
-  std::vector<key_id> keys;  ///< of each sum
 };
 
 using factor_lists = std::span<const std::vector<const ciphertext*>>;
@@ -165,18 +162,17 @@ common_shape shape_of(evaluator& eval, factor_lists a, factor_lists b) {
   HALOCLINE_EXPECTS(!a.empty() && a.size() == b.size(), invalid_argument, "dot: ", a.size(), " and ",
                     b.size(), " factors; expected the same positive number");
   HALOCLINE_EXPECTS(!a.front().empty(), invalid_argument, "dot: no ciphertexts; expected at least one");
-  const std::size_t sums = a.front().size();
-  common_shape shape{a.front().front()->level, 1, std::vector<key_id>(sums)};
+  common_shape shape{a.front().size(), a.front().front()->level};
+  std::vector<key_id> keys(shape.sums);
   for (const auto& factors : {a, b}) {
     for (const std::vector<const ciphertext*>& factor : factors) {
-      HALOCLINE_EXPECTS(factor.size() == sums, invalid_argument, "dot: a factor of ", factor.size(),
-                        " sums; expected ", sums, ", as many as the first has");
+      HALOCLINE_EXPECTS(factor.size() == shape.sums, invalid_argument, "dot: a factor of ", factor.size(),
+                        " sums; expected ", shape.sums, ", as many as the first has");
       require_alike(eval.context(), factor, "dot");
       require_two_parts(*factor.front(), "dot");
       shape.level = std::min(shape.level, factor.front()->level);
-      shape.slots = std::max(shape.slots, factor.front()->slots);
-      for (std::size_t k = 0; k < sums; ++k) {
-        shape.keys[k] = common_key(shape.keys[k], factor[k]->key, "dot", "a factor", "another factor");
+      for (std::size_t k = 0; k < shape.sums; ++k) {
+        keys[k] = common_key(keys[k], factor[k]->key, "dot", "a factor", "another factor");
       }
     }
   }
@@ -204,45 +200,51 @@ struct dot_jobs {
   }
 };
 
+/// What a sum of products has.
+struct sum_shape {
+  double scale;
+  std::uint32_t slots;
+  key_id key;
+};
+
+/// The shape of a sum at `level`, whose factors are checked on the way.
+sum_shape checked_shape(const context& ctx, const product_sum& sum, unsigned level) {
+  sum_shape shape{sum.front().first->scale * sum.front().second->scale, 1, {}};
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    const auto& [x, y] = sum[i];
+    for (const ciphertext* const factor : {x, y}) {
+      require_primes(ctx.parameters(), *factor, level, "dot");
+      shape.slots = std::max(shape.slots, factor->slots);
+      shape.key = common_key(shape.key, factor->key, "dot", "a factor", "another factor");
+    }
+    const double product = x->scale * y->scale;
+    HALOCLINE_EXPECTS(same_scale(shape.scale, product, manual_tolerance), scale_mismatch, "dot: product ", i,
+                      " has scale 2^", std::log2(product), ", the first 2^", std::log2(shape.scale),
+                      "; rescale the factors first");
+  }
+  return shape;
+}
+
 /// sum_i a[i][j] * b[i][j] up to the key switch. With a level factors stay as they are, and the sums have the
 /// primes of that level; else the higher ones come down to the lowest.
 std::vector<ciphertext> sums_of_products(evaluator& eval, factor_lists a, factor_lists b,
                                          std::optional<unsigned> level = std::nullopt) {
-  context& ctx = eval.context();
   common_shape shape = shape_of(eval, a, b);
   if (level) shape.level = *level;
-  const arith::window primes = ctx.parameters().level(shape.level).q;
-  std::vector<operands> lowered;  // keeps what the jobs read
-  std::vector<dot_jobs> sums(shape.keys.size());
-  double scale = 0.0;
+  std::vector<operands> lowered;  // keeps what the sums read
+  std::vector<product_sum> sums(shape.sums);
   for (std::size_t i = 0; i < a.size(); ++i) {
     operands x(a[i]);
     operands y(b[i]);
-    for (operands* const factor : {&x, &y}) {
-      if (!level) lower(eval, *factor, shape.level);
-      if (level) require_primes(ctx.parameters(), factor->front(), *level, "dot");
+    if (!level) {
+      lower(eval, x, shape.level);
+      lower(eval, y, shape.level);
     }
-    const double product = x.front().scale * y.front().scale;
-    if (i == 0) scale = product;
-    HALOCLINE_EXPECTS(same_scale(scale, product, manual_tolerance), scale_mismatch, "dot: product ", i,
-                      " has scale 2^", std::log2(product), ", the first 2^", std::log2(scale),
-                      "; rescale the factors first");
-    for (std::size_t k = 0; k < sums.size(); ++k) sums[k].add(*x.views[k], *y.views[k], primes);
+    for (std::size_t k = 0; k < sums.size(); ++k) sums[k].emplace_back(x.views[k], y.views[k]);
     lowered.push_back(std::move(x));
     lowered.push_back(std::move(y));
   }
-  std::vector<ciphertext> results;
-  std::vector<backend::dot_job> jobs;
-  for (std::size_t k = 0; k < sums.size(); ++k) {
-    const ciphertext& made = results.emplace_back(
-        unfinished(make_tensor(ctx, shape.level), shape.level, scale, shape.slots, shape.keys[k]));
-    sums[k].d0.dst = part(made, 0);
-    sums[k].d1.dst = part(made, 1);
-    sums[k].d2.dst = part(made, 2);
-    jobs.insert(jobs.end(), {std::move(sums[k].d0), std::move(sums[k].d1), std::move(sums[k].d2)});
-  }
-  ctx.device().dot(ctx.tables(), jobs);
-  return results;
+  return unfinished_sums(eval.context(), sums, shape.level);
 }
 
 /// Each factor as a list of one.
@@ -253,6 +255,29 @@ std::vector<std::vector<const ciphertext*>> lists_of_one(ciphertext_span factors
 }
 
 }  // namespace
+
+std::vector<ciphertext> unfinished_sums(context& ctx, std::span<const product_sum> sums, unsigned level) {
+  const arith::window primes = ctx.parameters().level(level).q;
+  std::vector<sum_shape> shapes;
+  std::vector<dot_jobs> made;
+  for (const product_sum& sum : sums) {
+    shapes.push_back(checked_shape(ctx, sum, level));
+    made.emplace_back();
+    for (const auto& [x, y] : sum) made.back().add(*x, *y, primes);
+  }
+  std::vector<ciphertext> results;
+  std::vector<backend::dot_job> jobs;
+  for (std::size_t k = 0; k < sums.size(); ++k) {
+    const ciphertext& result = results.emplace_back(
+        unfinished(make_tensor(ctx, level), level, shapes[k].scale, shapes[k].slots, shapes[k].key));
+    made[k].d0.dst = part(result, 0);
+    made[k].d1.dst = part(result, 1);
+    made[k].d2.dst = part(result, 2);
+    jobs.insert(jobs.end(), {std::move(made[k].d0), std::move(made[k].d1), std::move(made[k].d2)});
+  }
+  ctx.device().dot(ctx.tables(), jobs);
+  return results;
+}
 
 ciphertext evaluator::multiply(const ciphertext& a, const ciphertext& b) {
   const ciphertext* const first[] = {&a};
@@ -279,7 +304,7 @@ ciphertext evaluator::finish_product(const ciphertext& a) {
 
 std::vector<ciphertext> evaluator::finish_product(ciphertext_span many) {
   const backend::scoped_operation named("multiply");
-  require_alike(ctx_, many, "multiply");
+  require_alike_but_scales(ctx_, many, "multiply");
   require_level(*many.front(), "multiply");
   HALOCLINE_EXPECTS(many.front()->parts.size() == 3, invalid_argument, "finish_product: the ciphertext has ",
                     many.front()->parts.size(), " components, expected 3 (a product that is not finished)");

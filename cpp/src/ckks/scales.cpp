@@ -30,6 +30,10 @@ double snap_scale(const params::parameters& parameters, unsigned level, double s
   return same_scale(canonical, scale, scale_tolerance) ? canonical : scale;
 }
 
+double rescaled_scale(const params::parameters& parameters, unsigned level, double scale) {
+  return snap_scale(parameters, level - 1, static_cast<double>(scale / rescale_ratio(parameters, level)));
+}
+
 double matching_plain_scale(const params::parameters& parameters, unsigned level, double scale) {
   return static_cast<double>(parameters.level(level - 1).scale * rescale_ratio(parameters, level) / scale);
 }

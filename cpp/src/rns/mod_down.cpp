@@ -111,18 +111,25 @@ struct limb_list {
   }
 };
 
+/// A polynomial and the division that it takes.
+struct division_work {
+  const ring::poly* source;
+  const division* step;
+  const division_plan* plan;
+};
+
 /// Dropped limbs of every source in coefficient form, times `before` where there is one.
-std::vector<limb_list> dropped_coefficients(ring::context& ring, const division_plan& p,
-                                            std::span<const ring::poly* const> sources) {
-  std::vector<limb_list> result(sources.size());
+std::vector<limb_list> dropped_coefficients(ring::context& ring, std::span<const division_work> works) {
+  std::vector<limb_list> result(works.size());
   std::vector<backend::unary_job> transforms;
   std::vector<backend::scalar_job> scalings;
-  for (std::size_t k = 0; k < sources.size(); ++k) {
+  for (std::size_t k = 0; k < works.size(); ++k) {
+    const division_plan& p = *works[k].plan;
     result[k].data = ring.runtime().allocate(p.conversion->sources.size() * ring.tables().limb_bytes(),
                                              memory::object_class::scratch, "divide.dropped");
     result[k].windows = p.dropped;
     for (const limb_view& view : result[k].views()) {
-      transforms.push_back({view, source_view(*sources[k], view.primes)});
+      transforms.push_back({view, source_view(*works[k].source, view.primes)});
       if (p.before.empty()) continue;
       const auto begin = p.before.begin() + view.limb;
       scalings.push_back({view, view, {begin, begin + view.primes.count}});
@@ -139,27 +146,28 @@ bool joins_conversion(const division_plan& p) {
   return p.conversion->sources.size() <= backend::max_joined_sources;
 }
 
-/// Converts the remainders of all sources to the target primes.
-void convert(ring::context& ring, const division_plan& p, const std::vector<limb_list>& dropped,
+/// Converts the remainders of all sources to the target primes, except those whose conversion is joined.
+void convert(ring::context& ring, std::span<const division_work> works, const std::vector<limb_list>& dropped,
              const std::vector<ring::poly>& results) {
   std::vector<backend::convert_job> conversions;
   for (std::size_t k = 0; k < results.size(); ++k) {
-    conversions.push_back({dropped[k].views(), {results[k].chain()}, p.conversion});
+    if (joins_conversion(*works[k].plan)) continue;
+    conversions.push_back({dropped[k].views(), {results[k].chain()}, works[k].plan->conversion});
   }
   ring.device().base_convert(ring.tables(), conversions);
 }
 
 /// Makes every result source_factor * source + carry_factor * NTT(remainder). It holds the converted
 /// remainder, in coefficient form, unless the conversion is joined.
-void combine(ring::context& ring, const division& step, const division_plan& p,
-             std::span<const ring::poly* const> sources, const std::vector<limb_list>& dropped,
+void combine(ring::context& ring, std::span<const division_work> works, const std::vector<limb_list>& dropped,
              const std::vector<ring::poly>& results) {
   std::vector<backend::linear_job> jobs;
-  const auto part = [&](const std::vector<std::uint64_t>& values, window w) {
-    const auto begin = values.begin() + (w.first - step.target.first);
-    return std::vector<std::uint64_t>(begin, begin + w.count);
-  };
-  for (std::size_t k = 0; k < sources.size(); ++k) {
+  for (std::size_t k = 0; k < works.size(); ++k) {
+    const division_plan& p = *works[k].plan;
+    const auto part = [&](const std::vector<std::uint64_t>& values, window w) {
+      const auto begin = values.begin() + (w.first - works[k].step->target.first);
+      return std::vector<std::uint64_t>(begin, begin + w.count);
+    };
     const auto add_job = [&](window each, const limb_view& source) {
       const limb_view remainder = results[k].chain().slice(each);
       jobs.push_back({remainder, source, remainder, part(p.source_factor, each), part(p.carry_factor, each)});
@@ -167,11 +175,24 @@ void combine(ring::context& ring, const division& step, const division_plan& p,
       jobs.back().from = dropped[k].views();
       jobs.back().conversion = p.conversion;
     };
-    for (const window& each : p.kept) add_job(each, source_view(*sources[k], each));
+    for (const window& each : p.kept) add_job(each, source_view(*works[k].source, each));
     // The source has no such limbs and its factor is 0: any operand will do.
     for (const window& each : p.added) add_job(each, results[k].chain().slice(each));
   }
   ring.device().ntt_linear_combine(ring.tables(), jobs);
+}
+
+std::vector<ring::poly> divide_all(ring::context& ring, std::span<const division_work> works,
+                                   memory::object_class result_class, const char* tag) {
+  const std::vector<limb_list> dropped = dropped_coefficients(ring, works);
+  std::vector<ring::poly> results;
+  results.reserve(works.size());
+  for (const division_work& each : works) {
+    results.push_back(ring::make_poly(ring, each.step->target, result_class, tag));
+  }
+  convert(ring, works, dropped, results);
+  combine(ring, works, dropped, results);
+  return results;
 }
 
 }  // namespace
@@ -191,17 +212,22 @@ std::shared_ptr<const division_plan> base_converter::plan(const division& step) 
 std::vector<ring::poly> divide(ring::context& ring, base_converter& converter, const division& step,
                                std::span<const ring::poly* const> sources, memory::object_class result_class,
                                const char* tag) {
-  const std::shared_ptr<const division_plan> shared = converter.plan(step);
-  const division_plan& p = *shared;
-  const std::vector<limb_list> dropped = dropped_coefficients(ring, p, sources);
-  std::vector<ring::poly> results;
-  results.reserve(sources.size());
-  for (std::size_t k = 0; k < sources.size(); ++k) {
-    results.push_back(ring::make_poly(ring, step.target, result_class, tag));
+  const std::shared_ptr<const division_plan> plan = converter.plan(step);
+  std::vector<division_work> works;
+  for (const ring::poly* each : sources) works.push_back({each, &step, plan.get()});
+  return divide_all(ring, works, result_class, tag);
+}
+
+std::vector<ring::poly> divide(ring::context& ring, base_converter& converter,
+                               std::span<const division_batch> batches, memory::object_class result_class,
+                               const char* tag) {
+  std::vector<std::shared_ptr<const division_plan>> plans;  // keeps what the works point to
+  std::vector<division_work> works;
+  for (const division_batch& batch : batches) {
+    plans.push_back(converter.plan(batch.step));
+    for (const ring::poly* each : batch.sources) works.push_back({each, &batch.step, plans.back().get()});
   }
-  if (!joins_conversion(p)) convert(ring, p, dropped, results);
-  combine(ring, step, p, sources, dropped, results);
-  return results;
+  return divide_all(ring, works, result_class, tag);
 }
 
 }  // namespace halocline::rns

@@ -12,7 +12,6 @@
 #include "backend/cuda/convert/convert_plan.hpp"
 #include "backend/cuda/elementwise/dot_plan.hpp"
 #include "backend/cuda/elementwise/elementwise_run.hpp"
-#include "backend/cuda/key/key_dot_piped.cuh"
 #include "backend/cuda/key/key_dot_plan.hpp"
 #include "backend/cuda/key/key_plan.hpp"
 #include "backend/cuda/stream/sample_plan.hpp"
@@ -120,24 +119,15 @@ class emulated_executor {
       }
     });
   }
-  void key_dot(std::span<const backend::key_dot_job> jobs) const {
+  void key_dot(std::span<const backend::key_dot_job> jobs, bool piped) const {
     using namespace backend::cuda;
-    plan_key_dot(resolve_, {}, {}, 4, jobs, [](const auto& p, std::uint32_t rows) {
+    plan_key_dot(resolve_, {}, {}, piped ? 8 : 4, jobs, [&](const auto& p, std::uint32_t rows) {
+      if (piped) return piped_key_dot_tiles(p);
       const std::uint32_t threads = std::min(16U, p.words / 2);
       for_each_thread(p.words / (2 * threads), rows, threads, [&](const auto& at) {
         if (p.all.most_keys <= 1) return key_dot_body<WordT, 4, 4>(p, at);
-        if (p.all.most_keys == 2) return key_dot_body<WordT, 4, 2>(p, at);
-        key_dot_body<WordT, 4, 1>(p, at);
+        p.all.most_keys == 2 ? key_dot_body<WordT, 4, 2>(p, at) : key_dot_body<WordT, 4, 1>(p, at);
       });
-    });
-  }
-  /// By way of shared memory, with small tiles. N is at least 16.
-  void piped_key_dot(std::span<const backend::key_dot_job> jobs) const {
-    using namespace backend::cuda;
-    plan_key_dot(resolve_, {}, {}, key_dot_sums, jobs, [](const auto& p, std::uint32_t) {
-      if (p.all.sums > 4) return emulate_tiles<key_dot_shape<WordT, key_dot_sums, 1, 8, 8, 2>>(p);
-      p.all.sums > 2 ? emulate_tiles<key_dot_shape<WordT, 4, 2, 8, 8, 4>>(p)
-                     : emulate_tiles<key_dot_shape<WordT, 2, 4, 4, 8, 3>>(p);
     });
   }
   void base_convert(std::span<const backend::convert_job> jobs) const {
@@ -170,34 +160,6 @@ class emulated_executor {
   }
 
  private:
-  /// All tiles of a launch; the rooms of all steps of a tile are filled before its threads begin.
-  template <typename ShapeT>
-  static void emulate_tiles(const backend::cuda::key_dot_params<WordT>& p) {
-    using namespace backend::cuda;
-    const auto info = [&](std::uint32_t term) { return key_dot_info_of(p, term); };
-    for (std::uint32_t index = 0; index < key_dot_tiles<ShapeT>(p); ++index) {
-      const key_dot_tile<WordT> tile = key_dot_tile_at<ShapeT>(p, index);
-      std::vector<std::vector<WordT>> rooms;
-      for (std::uint32_t t = 0; t < p.all.terms; ++t) {
-        const key_dot_info term = info(t);
-        const std::uint32_t from = key_dot_source_tile<ShapeT>(p, term, tile.first);
-        for (std::uint32_t k = 0; k < term.keys; k += ShapeT::step) {
-          std::vector<WordT>& room = rooms.emplace_back();
-          for (std::uint32_t key = k; key < std::min(k + ShapeT::step, term.keys); ++key) {
-            for (unsigned piece = 0; piece < 3; ++piece) {
-              const WordT* const words = key_dot_piece(p, tile, term, key, piece, from);
-              room.insert(room.end(), words, words + ShapeT::tile);
-            }
-          }
-        }
-      }
-      for (std::uint32_t thread = 0; thread < ShapeT::threads; ++thread) {
-        std::size_t used = 0;
-        key_dot_tile_body<ShapeT>(
-            p, tile, thread, info, [&] { return rooms[used++].data(); }, [] {});
-      }
-    }
-  }
   template <typename BodyT>
   static void for_rule(stream_rule rule, const BodyT& body) {
     if (rule == stream_rule::chacha20_retry) {

@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "backend/cuda/key/key_dot_piped.cuh"
 #include "backend/cuda/key/key_seeded.cuh"
 
 /// Kernels of which the threads of a block meet at barriers, run on the host: all threads up to a barrier,
@@ -99,6 +101,45 @@ void turned_key_blocks(const backend::cuda::key_params<WordT>& p, std::uint32_t 
       }
     }
   }
+}
+
+/// All tiles of a launch; the rooms of all steps of a tile are filled before its threads begin.
+template <typename ShapeT>
+void emulate_key_dot_tiles(const backend::cuda::key_dot_params<typename ShapeT::word>& p) {
+  using namespace backend::cuda;
+  using WordT = typename ShapeT::word;
+  const auto info = [&](std::uint32_t term) { return key_dot_info_of(p, term); };
+  for (std::uint32_t index = 0; index < key_dot_tiles<ShapeT>(p); ++index) {
+    const key_dot_tile<WordT> tile = key_dot_tile_at<ShapeT>(p, index);
+    std::vector<std::vector<WordT>> rooms;
+    for (std::uint32_t t = 0; t < p.all.terms; ++t) {
+      const key_dot_info term = info(t);
+      const std::uint32_t from = key_dot_source_tile<ShapeT>(p, term, tile.first);
+      for (std::uint32_t k = 0; k < term.keys; k += ShapeT::step) {
+        std::vector<WordT>& room = rooms.emplace_back();
+        for (std::uint32_t key = k; key < std::min(k + ShapeT::step, term.keys); ++key) {
+          for (unsigned piece = 0; piece < 3; ++piece) {
+            const WordT* const words = key_dot_piece(p, tile, term, key, piece, from);
+            room.insert(room.end(), words, words + ShapeT::tile);
+          }
+        }
+      }
+    }
+    for (std::uint32_t thread = 0; thread < ShapeT::threads; ++thread) {
+      std::size_t used = 0;
+      key_dot_tile_body<ShapeT>(
+          p, tile, thread, info, [&] { return rooms[used++].data(); }, [] {});
+    }
+  }
+}
+
+/// Tiles are small. N is at least 16.
+template <typename WordT>
+void piped_key_dot_tiles(const backend::cuda::key_dot_params<WordT>& p) {
+  using namespace backend::cuda;
+  if (p.all.sums > 4) return emulate_key_dot_tiles<key_dot_shape<WordT, key_dot_sums, 1, 8, 8, 2>>(p);
+  p.all.sums > 2 ? emulate_key_dot_tiles<key_dot_shape<WordT, 4, 2, 8, 8, 4>>(p)
+                 : emulate_key_dot_tiles<key_dot_shape<WordT, 2, 2, 8, 8, 3>>(p);
 }
 
 }  // namespace halocline::test

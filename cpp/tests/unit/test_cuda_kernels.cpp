@@ -331,18 +331,18 @@ backend::key_dot_job terms_on(backend::key_dot_job job, window w) {
   return job;
 }
 
+struct dot_shape {
+  std::size_t terms, digits, sums;
+};
+
 /// Terms, digits and sums below and above what one launch takes; parts of one polynomial with the same keys,
 /// which share a launch.
 TYPED_TEST(CudaKernels, KeyDot) {
-  struct shape {
-    std::size_t terms, digits, sums;
-  };
-  for (unsigned run = 0; run < 2 * std::size(sizes); ++run) {
+  for (unsigned run = 0; run < 2 * std::size(sizes); ++run) {  // each size with and without shared memory
     const unsigned log_n = sizes[run / 2];
-    const bool piped = run % 2 == 1;
     this->begin(log_n);
     const auto primes = static_cast<std::uint32_t>(this->host_->primes.size());
-    for (const shape& of : {shape{1, 1, 1}, {4, 3, 2}, {20, 5, 3}, {5, 2, 11}, {40, 1, 4}}) {
+    for (const dot_shape& of : {dot_shape{1, 1, 1}, {4, 3, 2}, {20, 5, 3}, {5, 2, 11}, {40, 1, 4}}) {
       std::vector<backend::key_dot_job> cpu, emulated;
       const window all{0, primes};
       const auto key = [&] {
@@ -391,7 +391,7 @@ TYPED_TEST(CudaKernels, KeyDot) {
         emulated.push_back(part);
       }
       this->cpu_->key_dot(this->ring_->tables(), cpu);
-      this->emulate([&](const auto& on) { piped ? on.piped_key_dot(emulated) : on.key_dot(emulated); });
+      this->emulate([&](const auto& on) { on.key_dot(emulated, run % 2 == 1); });
     }
   }
 }

@@ -127,6 +127,26 @@ TEST_P(EvaluatorLists, LevelsAndScalesEqualThoseOfSingleOnes) {
               [&](std::size_t i) { return eval.adjust(a[i], top - 1, scale); });
 }
 
+// Products and rescales take ciphertexts with scales of their own.
+TEST_P(EvaluatorLists, ScalesMayDifferBeforeDivisions) {
+  list raw, unfinished;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double scale = a.front().scale * (1.0 + 0.125 * static_cast<double>(i));
+    raw.push_back(eval.multiply_constant_raw(a[i], 0.7, scale));
+    unfinished.push_back(eval.unfinished_product(a[i], b[i]));
+    unfinished.back().scale *= 1.0 + 0.25 * static_cast<double>(i);
+  }
+  expect_same(eval.rescale(pointers(raw)), [&](std::size_t i) { return eval.rescale(raw[i]); });
+  expect_same(eval.finish_product(pointers(unfinished)),
+              [&](std::size_t i) { return eval.finish_product(unfinished[i]); });
+  EXPECT_NE(eval.rescale(pointers(raw))[0].scale, eval.rescale(pointers(raw))[1].scale);
+  EXPECT_THAT(
+      [&] {
+        (void)eval.rescale(std::vector<const ciphertext*>{&raw[0], &lower[0]});
+      },
+      ThrowsMessage<invalid_argument>(HasSubstr("rescale: ciphertext 1 has level")));
+}
+
 // Few limbs in a group: the list has k times the limbs of one ciphertext, and groups become smaller.
 TEST_P(EvaluatorLists, GroupsOfPrimesHaveRoomForAll) {
   const list whole = eval.multiply(pointers(a), pointers(b));

@@ -80,6 +80,7 @@ class fake_device final : public device_api {
     time += build_time * list.size();
     return std::make_unique<fake_graph>(*this, list);
   }
+  [[nodiscard]] bool idle() noexcept override { return false; }
 
   std::vector<std::string> done;
   int alive = 0;

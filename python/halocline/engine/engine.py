@@ -70,8 +70,8 @@ class Engine(Circuits):
         or those of the given Galois elements, such as `key_plan.seeded_within(...)` names. None: those that
         bootstraps choose, within the budget or their option `memory`; of other programs none.
     memory_options: the slow tier and constants of policies.
-    graphs: on a GPU where nothing moves, let `run` launch recorded programs as graphs. The environment
-        variable HALOCLINE_GRAPHS=0 disables that for all engines.
+    graphs: on a GPU where nothing moves, let `run` launch programs as graphs: all, none, or (None) those for
+        which the GPU waits for the host. HALOCLINE_GRAPHS in the environment, 1 or 0, decides instead of None.
     compose_rotations: let plans make rarely used rotations of others (5 of 4 and 1) where that is forecast to
         be faster than loading their keys. It adds the noise of a key switch, so results are other integers
         than under other policies; without it they are the same under every policy and plan.
@@ -109,7 +109,7 @@ class Engine(Circuits):
         threads: int | None = None,
         keep_seeds: bool | Collection[int] | None = None,
         memory_options: MemoryOptions | None = None,
-        graphs: bool = True,
+        graphs: bool | None = None,
         compose_rotations: bool = False,
         key_nodes: KeyNodes | None = None,
         circuits: CircuitChoice | None = None,
@@ -137,8 +137,8 @@ class Engine(Circuits):
         self._core.keep_seeds_of(seeded)
         self._bootstrap_room = room_of(self, None if self._chooses_seeds else self._keep_seeds)
         self._native = self._core
-        if not graphs or key_nodes is not None:  # no graph holds a request to another process
-            _core.use_graphs(self._core, False)
+        if key_nodes is not None or graphs is not None:  # no graph holds a request to another process
+            _core.use_graphs(self._core, graphs is True and key_nodes is None)
         self._last_run: RunReport | None = None
         self._last_plan: _core.Plan | None = None
         self._encoded_log: list[tuple[Any, int]] | None = None  # only twins of other engines keep one

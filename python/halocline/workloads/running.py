@@ -93,7 +93,7 @@ def make_engine(
     *,
     memory: int | str | MemoryBudget | None = None,
     keep_seeds: bool | Collection[int] | None = None,
-    graphs: bool = True,
+    graphs: bool | None = None,
     managed_cap: int | None = None,
     decisions: bytes | None = None,
     room: Room | None = None,

@@ -9,6 +9,8 @@ namespace halocline::backend {
 /// makes no graphs.
 struct graph_statistics {
   std::uint64_t programs = 0;        ///< outermost scopes that were recorded
+  /// Outermost scopes that were not, because the device had work left whenever it was asked.
+  std::uint64_t passed_programs = 0;
   std::uint64_t segments = 0;        ///< runs of launches between two points of order
   std::uint64_t eager_launches = 0;  ///< kernels of programs that were launched one by one
   std::uint64_t graphs_built = 0;    ///< graphs made

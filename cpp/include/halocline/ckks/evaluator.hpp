@@ -97,8 +97,8 @@ class evaluator {
   /// The operations above and below on several ciphertexts that take the same steps: result i is that of
   /// operand i (and of b[i]), with the same integers, in joined calls of the backend, which fill a device
   /// better. All need memory at the same time.
-  /// @throws invalid_argument also for no operands, lists of different lengths, and operands of one list
-  ///   that differ in level, scale, slots or components
+  /// @throws invalid_argument also for no operands, lists of different lengths, and operands of one list that
+  ///   differ in level, slots, components or, except in `finish_product` and `rescale`, scale
   [[nodiscard]] std::vector<ciphertext> add(ciphertext_span a, ciphertext_span b);
   [[nodiscard]] std::vector<ciphertext> sub(ciphertext_span a, ciphertext_span b);
   [[nodiscard]] std::vector<ciphertext> add_constant(ciphertext_span many, std::complex<double> c);

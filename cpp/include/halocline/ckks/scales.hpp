@@ -26,6 +26,9 @@ inline constexpr double manual_tolerance = 0x1p-30;
 /// The canonical scale of `level` when `scale` is that up to rounding, else `scale`.
 [[nodiscard]] double snap_scale(const params::parameters& parameters, unsigned level, double scale);
 
+/// What a rescale from `level` makes of `scale`, snapped.
+[[nodiscard]] double rescaled_scale(const params::parameters& parameters, unsigned level, double scale);
+
 /// The plaintext scale with which a product at `level` rescales to the canonical scale below.
 [[nodiscard]] double matching_plain_scale(const params::parameters& parameters, unsigned level, double scale);
 

@@ -31,4 +31,17 @@ struct division {
                                              const division& step, std::span<const ring::poly* const> sources,
                                              memory::object_class result_class, const char* tag);
 
+/// Polynomials that take the same division.
+struct division_batch {
+  division step;
+  std::vector<const ring::poly*> sources;
+};
+
+/// Several divisions in joined calls of the backend. Quotients in the order of the batches, each with the
+/// integers of `divide` of its own batch.
+/// @throws as above
+[[nodiscard]] std::vector<ring::poly> divide(ring::context& ring, base_converter& converter,
+                                             std::span<const division_batch> batches,
+                                             memory::object_class result_class, const char* tag);
+
 }  // namespace halocline::rns

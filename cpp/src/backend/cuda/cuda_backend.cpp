@@ -55,7 +55,7 @@ class cuda_backend final : public backend {
     observe();
   }
   void end_program() override {
-    if (!recorder_.recording()) return;
+    if (!recorder_.begun()) return;
     device_->make_current();
     try {
       recorder_.end_program();
@@ -108,7 +108,7 @@ class cuda_backend final : public backend {
 
  private:
   /// The recorder observes kernels while a program is open; there is no other observer.
-  void observe() noexcept { device_->observe(recorder_.recording() ? &recorder_ : nullptr); }
+  void observe() noexcept { device_->observe(recorder_.begun() ? &recorder_ : nullptr); }
 
   std::shared_ptr<device_context> device_;
   launch_recorder recorder_;

@@ -26,6 +26,8 @@ class device_api {
   virtual void launch(const launch_list& list, std::size_t i) = 0;
   /// Makes a graph and gets it ready on the device.
   [[nodiscard]] virtual std::unique_ptr<executable> build(const launch_list& list) = 0;
+  /// Whether all work on the compute stream is done. Reports no errors.
+  [[nodiscard]] virtual bool idle() noexcept = 0;
 };
 
 }  // namespace halocline::backend::graph

@@ -2,6 +2,7 @@
 #include "backend/graph/recorder.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace halocline::backend::graph {
@@ -19,13 +20,37 @@ std::size_t recorder::segment_limit(std::size_t position) noexcept {
   return std::min(last_limit, first_limit << std::min<std::size_t>(position, 8));
 }
 
-void recorder::begin(std::uint64_t key) noexcept {
+void recorder::begin(std::uint64_t key, bool measured) noexcept {
   const std::lock_guard lock(mutex_);
-  if (depth_.fetch_add(1) != 0) return;
+  if (depth_ != 0) {
+    ++depth_;
+    return;
+  }
+  passes_ = measured && !worth_recording(key);
+  depth_ = 1;
+  if (passes_) {
+    ++counted_.passed_programs;
+    return;
+  }
   cache_.begin_program(key);
   key_ = key;
   position_ = 0;
   ++counted_.programs;
+}
+
+bool recorder::worth_recording(std::uint64_t key) noexcept {
+  try {
+    return pace_.begin(key);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+void recorder::pass() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (depth_ == 0 || !passes_) return;
+  ++counted_.eager_launches;
+  if (pace_.launched()) pace_.asked(device_.idle());
 }
 
 void recorder::end() {
@@ -33,6 +58,12 @@ void recorder::end() {
   if (depth_ == 0) return;
   if (depth_ > 1) {
     --depth_;
+    return;
+  }
+  if (passes_) {
+    pace_.end(pace_.measures() && device_.idle());
+    depth_ = 0;
+    passes_ = false;
     return;
   }
   try {

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "backend/graph/graph_cache.hpp"
+#include "backend/graph/program_pace.hpp"
 
 namespace halocline::backend::graph {
 
@@ -20,17 +21,22 @@ class recorder {
  public:
   /// @param now see `graph_cache`
   explicit recorder(device_api& device, const cache_limits& limits = {}, graph_cache::clock now = now_ns)
-      : cache_(device, limits, counted_, now) {}
+      : device_(device), cache_(device, limits, counted_, now) {}
 
   /// Begins a program, or a part of the one that is open, which then changes nothing. Programs with one key
   /// are expected to look alike.
-  void begin(std::uint64_t key) noexcept;
+  /// @param measured record it only where the device waits for the host (`program_pace`)
+  void begin(std::uint64_t key, bool measured = false) noexcept;
   /// Ends what `begin` began; at the end of a program its launches are done.
   /// @throws device_error naming the operation whose launch fails
   void end();
-  /// Whether a program is open.
+  /// Whether a program is open, recorded or not.
+  [[nodiscard]] bool begun() const noexcept { return depth_.load(std::memory_order_acquire) != 0; }
+  /// Whether a program is open that is recorded.
   /// It is until its last launch is done: what is freed in between must wait.
-  [[nodiscard]] bool open() const noexcept { return depth_.load(std::memory_order_acquire) != 0; }
+  [[nodiscard]] bool open() const noexcept { return begun() && !passes_.load(std::memory_order_acquire); }
+  /// The caller launches a kernel of a program that is begun and not recorded.
+  void pass() noexcept;
 
   /// Records a launch of the open program.
   /// @throws device_error naming an earlier operation whose launch fails
@@ -51,14 +57,18 @@ class recorder {
  private:
   void rethrow();
   void run_segment();
+  [[nodiscard]] bool worth_recording(std::uint64_t key) noexcept;
 
   mutable std::mutex mutex_;
+  device_api& device_;
   graph_statistics counted_;
   graph_cache cache_;
+  program_pace pace_;
   launch_list list_;
   std::uint64_t key_ = 0;
   std::size_t position_ = 0;  ///< of the segment in the program
   std::atomic<std::size_t> depth_ = 0;
+  std::atomic<bool> passes_ = false;  ///< the present program is not recorded
   std::exception_ptr failure_;
 };
 

@@ -325,6 +325,14 @@ void check_turned(const host_ring<WordT>& host, window w, std::size_t terms, boo
   }
 }
 
+/// The limbs of half of a key in one buffer.
+template <typename WordT>
+const memory::buffer* keep_joined(device_ring<WordT>& ring, const limbs<WordT>& key) {
+  std::vector<WordT> joined;
+  for (const auto& limb : key) joined.insert(joined.end(), limb.begin(), limb.end());
+  return &ring.keep(joined);
+}
+
 /// Jobs that each have keys of their own, and several sums with an automorphism each: dst is what it held,
 /// where it is added to, plus all of them; the addend is part of every sum, but for some with one of their
 /// own.
@@ -341,15 +349,10 @@ void check_sums(const host_ring<WordT>& host, window w, std::size_t jobs, std::s
     elements.push_back(i % 5 == 4 ? 1 : random() % (2 * host.n()) | 1);
   }
   for (const device_under_test& dut : devices_under_test()) {
-    SCOPED_TRACE(testing::Message() << dut.name << ", N = 2^" << host.log_n << ", " << jobs << " jobs of "
-                                    << sums << " sums");
+    SCOPED_TRACE(testing::Message() << dut.name << ", N = 2^" << host.log_n << ", " << jobs << " jobs");
     device_ring<WordT> ring(host, *dut.device);
     const auto part_of = [&](std::size_t i) {
-      const auto buffer = [&](const limbs<WordT>& key) {
-        std::vector<WordT> joined;
-        for (const auto& limb : key) joined.insert(joined.end(), limb.begin(), limb.end());
-        return &ring.keep(joined);
-      };
+      const auto buffer = [&](const limbs<WordT>& key) { return keep_joined(ring, key); };
       backend::key_part part;
       for (std::size_t t = 0; t < keys[i].digit.size(); ++t) {
         part.digits.push_back({ring.filled(w, keys[i].digit[t]), buffer(keys[i].b[t]),

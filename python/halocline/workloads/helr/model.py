@@ -26,6 +26,9 @@ Activation = Callable[[Array], Array]
 
 WEIGHT_SCALE = 1.0
 """About what a weight is multiplied by: more is more precise, until the sine of a bootstrap bends."""
+SLOT_WEIGHT_SCALE = 0.5
+"""The same where bootstraps reduce slots, not coefficients (`order="stc_first"`): the slots of their messages,
+up to 1.04 times the scale for MNIST, must not exceed 1."""
 STEP_FIELDS = ("shift", "v_by_v", "v_by_x", "v_by_mean", "x_by_v", "x_by_x")
 """Columns of `Constants.steps`."""
 
@@ -137,7 +140,14 @@ class Constants:
         return made
 
 
-def make_constants(samples: int, iterations: int, rate: float, interval: float, per_period: int) -> Constants:
+def make_constants(
+    samples: int,
+    iterations: int,
+    rate: float,
+    interval: float,
+    per_period: int,
+    weight_scale: float = WEIGHT_SCALE,
+) -> Constants:
     """Constants for training with that many samples, bootstrapped after each `per_period` iterations."""
     if iterations < 1:
         raise InvalidArgument(f"helr: {iterations} iterations, expected at least 1")
@@ -146,13 +156,13 @@ def make_constants(samples: int, iterations: int, rate: float, interval: float, 
     sigmoid = fit_sigmoid(interval)
     etas = momenta(iterations)
     gains = [rate * (1 - eta) / samples for eta in etas]
-    forward = 1 / (WEIGHT_SCALE * interval)
+    forward = 1 / (weight_scale * interval)
     # With this product the weights' scale settles where |U| <= 1; a part of it goes into the mask, because
     # data of less than 2^-10 would lose precision in its encoding.
-    product = WEIGHT_SCALE * float(np.mean(gains)) * sigmoid.cubic * interval**3
+    product = weight_scale * float(np.mean(gains)) * sigmoid.cubic * interval**3
     mask = min(1.0, math.sqrt(product))
     steps = np.zeros((iterations, len(STEP_FIELDS)))
-    following = WEIGHT_SCALE  # k with which the next iteration takes over
+    following = weight_scale  # k with which the next iteration takes over
     for t in reversed(range(iterations)):
         ends_period = (t + 1) % per_period == 0 and t + 1 < iterations
         out = following / 2 if ends_period else following
@@ -169,7 +179,7 @@ def make_constants(samples: int, iterations: int, rate: float, interval: float, 
         )
         following = own
     return Constants(
-        sigmoid, forward, product / mask, mask, _fractions(steps), per_period, WEIGHT_SCALE, etas[-1]
+        sigmoid, forward, product / mask, mask, _fractions(steps), per_period, weight_scale, etas[-1]
     )
 
 

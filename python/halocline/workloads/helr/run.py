@@ -34,7 +34,7 @@ from ..running import (
 )
 from .circuit import ITERATION_LEVELS, HelrCircuit, HelrLayout, Levels, iterations_per_bootstrap
 from .data import load_data
-from .model import accuracy, exact_sigmoid, make_constants, rehearse, train
+from .model import SLOT_WEIGHT_SCALE, WEIGHT_SCALE, accuracy, exact_sigmoid, make_constants, rehearse, train
 from .options import HelrOptions
 
 _BEYOND_INTERVAL = 1.25
@@ -73,7 +73,11 @@ class HelrRun:
         self.layout = HelrLayout.of(params.slots, *signed.shape)
         self.bootstrapper = helr_bootstrapper(params, self.layout, o.bootstrap)
         per_period = min(_per_bootstrap(self.bootstrapper, o), o.iterations)
-        self.constants = make_constants(len(signed), o.iterations, o.rate, o.interval, max(1, per_period))
+        by_slots = self.bootstrapper.options.order == "stc_first"
+        scale = SLOT_WEIGHT_SCALE if by_slots else WEIGHT_SCALE
+        self.constants = make_constants(
+            len(signed), o.iterations, o.rate, o.interval, max(1, per_period), scale
+        )
         self.circuit = HelrCircuit(params, self.layout, self.constants, self.bootstrapper)
         self.bootstrapper = self.circuit.bootstrapper  # to no higher level than periods begin at
         self._rehearse()
@@ -308,8 +312,7 @@ def helr_bootstrapper(params: Params, layout: HelrLayout, chosen: dict[str, Any]
         raise InvalidArgument(
             f"helr: {' and '.join(sorted(fixed))} of the bootstrap follow from the data; leave them out"
         )
-    defaults = {"stc_levels": 1} if chosen.get("order", "cts_first") == "cts_first" else {}
-    return Bootstrapper(params, **({"slots": layout.columns} | defaults | chosen))
+    return Bootstrapper(params, **({"slots": layout.columns, "stc_levels": 1} | chosen))
 
 
 def _per_bootstrap(bootstrapper: Bootstrapper, options: HelrOptions) -> int:

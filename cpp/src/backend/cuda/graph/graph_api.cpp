@@ -107,6 +107,7 @@ class cuda_graph_api final : public graph::device_api {
   [[nodiscard]] std::unique_ptr<graph::executable> build(const graph::launch_list& list) override {
     return std::make_unique<cuda_graph>(device_, list);
   }
+  [[nodiscard]] bool idle() noexcept override { return cudaStreamQuery(device_.compute()) == cudaSuccess; }
 
  private:
   const device_context& device_;

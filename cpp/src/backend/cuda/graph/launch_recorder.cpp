@@ -11,15 +11,17 @@ namespace {
 
 graph::extent extent_of(const dim3& d) { return {d.x, d.y, d.z}; }
 
-bool wanted_by_environment() {
-  const char* const value = std::getenv("HALOCLINE_GRAPHS");
-  return value == nullptr || std::string_view(value) != "0";
-}
-
 }  // namespace
 
+launch_recorder::usage launch_recorder::usage_of_environment() {
+  const char* const value = std::getenv("HALOCLINE_GRAPHS");
+  if (value == nullptr) return usage::measured;
+  if (std::string_view(value) == "0") return usage::never;
+  return std::string_view(value) == "1" ? usage::always : usage::measured;
+}
+
 launch_recorder::launch_recorder(const device_context& device)
-    : device_(device), api_(make_graph_api(device)), recorder_(*api_), wanted_(wanted_by_environment()) {}
+    : device_(device), api_(make_graph_api(device)), recorder_(*api_), use_(usage_of_environment()) {}
 
 void launch_recorder::flush() {
   device_.make_current();
@@ -27,7 +29,10 @@ void launch_recorder::flush() {
 }
 
 bool launch_recorder::begin(const kernel_launch& each) {
-  if (!recorder_.open()) return true;
+  if (!recorder_.open()) {
+    recorder_.pass();
+    return true;
+  }
   recorder_.add({each.op, each.name, each.function, extent_of(each.grid), extent_of(each.block),
                  each.shared_bytes, each.params_bytes},
                 each.params);

@@ -12,16 +12,19 @@ namespace halocline::backend::cuda {
 /// Defers the kernels of programs and launches them as graphs, on one card.
 class launch_recorder final : public launch_observer {
  public:
-  /// Not for `HALOCLINE_GRAPHS=0`, unless `use` says otherwise.
+  /// Records programs where that is worth it, none with `HALOCLINE_GRAPHS=0` and all with
+  /// `HALOCLINE_GRAPHS=1`, unless `use` says otherwise.
   explicit launch_recorder(const device_context& device);
 
-  /// Whether programs are recorded from the next one on.
-  void use(bool wanted) noexcept { wanted_ = wanted; }
-  [[nodiscard]] bool used() const noexcept { return wanted_; }
+  /// Whether all programs are recorded from the next one on, or none.
+  void use(bool wanted) noexcept { use_ = wanted ? usage::always : usage::never; }
+  [[nodiscard]] bool used() const noexcept { return use_ != usage::never; }
 
   void begin_program(std::uint64_t key) noexcept {
-    if (wanted_ || recorder_.open()) recorder_.begin(key);
+    if (used() || recorder_.begun()) recorder_.begin(key, use_ == usage::measured);
   }
+  /// Whether a program is open, recorded or not.
+  [[nodiscard]] bool begun() const noexcept { return recorder_.begun(); }
   void end_program() { recorder_.end(); }
   [[nodiscard]] graph_statistics statistics() const { return recorder_.statistics(); }
 
@@ -32,10 +35,13 @@ class launch_recorder final : public launch_observer {
   [[nodiscard]] bool recording() const noexcept override { return recorder_.open(); }
 
  private:
+  enum class usage : unsigned char { never, measured, always };
+  static usage usage_of_environment();
+
   const device_context& device_;
   std::unique_ptr<graph::device_api> api_;
   graph::recorder recorder_;
-  bool wanted_;
+  usage use_;
 };
 
 }  // namespace halocline::backend::cuda

@@ -40,7 +40,7 @@ template <typename WordT>
 void key_dot(const executor<WordT>& on, std::span<const key_dot_job> jobs) {
   const kernel_tuning& tuning = tuning_of(on.launch.device().architecture());
   if constexpr (sizeof(WordT) == 4) {
-    if (tuning.pipe_key_dot && pipes_key_dot(on)) return piped_key_dot(on, tuning.keys, jobs);
+    if (tuning.pipe_key_dot && pipes_key_dot(on, jobs)) return piped_key_dot(on, tuning.keys, jobs);
   }
   plan_key_dot(on.resolve, tuning.keys, cache_hint::normal, sums_in_registers, jobs,
                [&](const key_dot_params<WordT>& params, std::uint32_t limbs) {

@@ -13,16 +13,16 @@ namespace {
 
 using word = std::uint32_t;
 
-/// Memory for rooms of a multiprocessor, in words.
-constexpr unsigned all_rooms = 192 * 1024 / sizeof(word);
+/// Words of a tile, and memory for rooms of a multiprocessor in words.
+constexpr unsigned tile = 512, all_rooms = 192 * 1024 / sizeof(word);
 
-/// Blocks of a multiprocessor: more sums or more words of each take more registers.
+/// Blocks of a multiprocessor. Eight sums have one word of each for a thread, and one block.
 template <typename ShapeT>
-inline constexpr unsigned blocks_each = ShapeT::threads == 512 ? 1 : 2;
+inline constexpr unsigned blocks_each = tile / ShapeT::threads;
 
-template <unsigned sums, unsigned words, unsigned threads, unsigned step>
-using shape = key_dot_shape<word, sums, words, threads,
-                            all_rooms / (3 * words * threads) / (threads == 512 ? 1 : 2), step>;
+template <unsigned sums, unsigned step>
+using shape = key_dot_shape<word, sums, sums == key_dot_sums ? 1 : 2, sums == key_dot_sums ? tile : tile / 2,
+                            all_rooms / (3 * tile) / (sums == key_dot_sums ? 1 : 2), step>;
 
 /// Shared memory of a block.
 template <typename ShapeT>
@@ -34,76 +34,42 @@ struct key_dot_room {
 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-/// Asks for the copies of all steps of a block, one step at a time; a lane for each piece of each key. All
-/// lanes of one warp call it, between steps of their own: a warp for it alone would take registers from the
-/// others.
+/// The warp that asks for copies, a lane for each piece of each key.
 template <typename ShapeT>
-class key_dot_copier {
- public:
-  __device__ key_dot_copier(const key_dot_params<word>& p, key_dot_room<ShapeT>& room)
-      : p_(p), room_(room), index_(blockIdx.x), key_(threadIdx.x % 32 / 3), piece_(threadIdx.x % 32 % 3) {
-    policy_ = make_policy(piece_ == 0 ? p.data : p.keys);
-    find();
-  }
-  /// The next step, if there is one, as soon as its rooms are free.
-  __device__ __forceinline__ void ask() {
-    if (index_ >= key_dot_tiles<ShapeT>(p_)) return;
-    const key_dot_info term = room_.terms[term_];
-    const std::uint32_t keys = min(ShapeT::step, term.keys - first_);
-    const word* source = nullptr;
-    if (key_ < keys) {
-      const key_dot_tile<word> tile = key_dot_tile_at<ShapeT>(p_, index_);
-      const std::uint32_t from = key_dot_source_tile<ShapeT>(p_, term, tile.first);
-      source = key_dot_piece(p_, tile, term, first_ + key_, piece_, from);
-    }
-    stage_barrier& full = room_.full[now_.stage];
-    room_.empty[now_.stage].wait(now_.parity ^ 1);  // passed at once the first time
-    if (threadIdx.x % 32 == 0) full.arrive_with(keys * ShapeT::room_words * sizeof(word));
-    __syncwarp();
-    if (source != nullptr) {
-      copy_bulk(source, room_.rooms[now_.stage][key_] + piece_ * ShapeT::tile, ShapeT::tile * sizeof(word),
-                full, policy_);
-    }
-    now_.advance(ShapeT::stages);
-    first_ += ShapeT::step;
-    find();
-  }
-
- private:
-  /// Goes on to the next term that has keys left.
-  __device__ void find() {
-    while (index_ < key_dot_tiles<ShapeT>(p_) && first_ >= room_.terms[term_].keys) {
-      first_ = 0;
-      if (++term_ < p_.all.terms) continue;
-      term_ = 0;
-      index_ += gridDim.x;
+__device__ __forceinline__ void key_dot_copy(const key_dot_params<word>& p, key_dot_room<ShapeT>& room) {
+  const std::uint32_t lane = threadIdx.x % 32, key = lane / 3, piece = lane % 3;
+  const std::uint32_t tiles = key_dot_tiles<ShapeT>(p), terms = p.all.terms;
+  const cache_policy policy = make_policy(piece == 0 ? p.data : p.keys);
+  stage_place now;
+  for (std::uint32_t index = blockIdx.x; index < tiles; index += gridDim.x) {
+    const key_dot_tile<word> tile = key_dot_tile_at<ShapeT>(p, index);
+    for (std::uint32_t t = 0; t < terms; ++t) {
+      const key_dot_info term = room.terms[t];
+      const std::uint32_t from = key_dot_source_tile<ShapeT>(p, term, tile.first);
+      for (std::uint32_t k = 0; k < term.keys; k += ShapeT::step, now.advance(ShapeT::stages)) {
+        const std::uint32_t keys = min(ShapeT::step, term.keys - k);
+        const word* const source = key < keys ? key_dot_piece(p, tile, term, k + key, piece, from) : nullptr;
+        room.empty[now.stage].wait(now.parity ^ 1);  // passed at once the first time
+        if (lane == 0) room.full[now.stage].arrive_with(keys * ShapeT::room_words * sizeof(word));
+        __syncwarp();
+        if (source == nullptr) continue;
+        copy_bulk(source, room.rooms[now.stage][key] + piece * ShapeT::tile, ShapeT::tile * sizeof(word),
+                  room.full[now.stage], policy);
+      }
     }
   }
+}
 
-  const key_dot_params<word>& p_;
-  key_dot_room<ShapeT>& room_;
-  std::uint32_t index_, term_ = 0, first_ = 0, key_, piece_;
-  cache_policy policy_;
-  stage_place now_;
-};
-
+/// The threads that multiply.
 template <typename ShapeT>
-__device__ __forceinline__ void key_dot_run(const key_dot_params<word>& p, key_dot_room<ShapeT>& room) {
-  // Steps that are asked for ahead. Rooms that were read in the step before may still be read by other warps.
-  constexpr std::uint32_t ahead = ShapeT::stages >= 4 ? ShapeT::stages - 2 : ShapeT::stages - 1;
+__device__ __forceinline__ void key_dot_add(const key_dot_params<word>& p, key_dot_room<ShapeT>& room) {
   const std::uint32_t tiles = key_dot_tiles<ShapeT>(p);
-  const bool copies = threadIdx.x < 32;
-  key_dot_copier<ShapeT> copier(p, room);
-  if (copies) {
-    for (std::uint32_t i = 0; i < ahead; ++i) copier.ask();
-  }
   stage_place now;
   for (std::uint32_t index = blockIdx.x; index < tiles; index += gridDim.x) {
     const key_dot_tile<word> tile = key_dot_tile_at<ShapeT>(p, index);
     key_dot_tile_body<ShapeT>(
         p, tile, threadIdx.x, [&](std::uint32_t term) { return room.terms[term]; },
         [&] {
-          if (copies) copier.ask();
           room.full[now.stage].wait(now.parity);
           return room.rooms[now.stage][0];
         },
@@ -119,7 +85,7 @@ __device__ __forceinline__ void key_dot_run(const key_dot_params<word>& p, key_d
 extern __shared__ __align__(128) unsigned char key_dot_shared[];
 
 template <typename ShapeT>
-__global__ void __launch_bounds__(ShapeT::threads, blocks_each<ShapeT>)
+__global__ void __launch_bounds__(ShapeT::threads + 32, blocks_each<ShapeT>)
     piped_key_dot_kernel(const __grid_constant__ key_dot_params<word> p) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   begin_kernel();
@@ -131,7 +97,7 @@ __global__ void __launch_bounds__(ShapeT::threads, blocks_each<ShapeT>)
   }
   if (threadIdx.x < p.all.terms) room.terms[threadIdx.x] = key_dot_info_of(p, threadIdx.x);
   __syncthreads();
-  key_dot_run<ShapeT>(p, room);
+  threadIdx.x < ShapeT::threads ? key_dot_add<ShapeT>(p, room) : key_dot_copy<ShapeT>(p, room);
 #endif
 }
 
@@ -140,43 +106,36 @@ void launch_piped(const executor<word>& on, const key_dot_params<word>& params) 
   const std::uint32_t blocks =
       static_cast<std::uint32_t>(on.launch.device().multiprocessors()) * blocks_each<ShapeT>;
   run_phase(on.launch, "key_dot", piped_key_dot_kernel<ShapeT>,
-            dim3(std::min(blocks, key_dot_tiles<ShapeT>(params))), dim3(ShapeT::threads),
+            dim3(std::min(blocks, key_dot_tiles<ShapeT>(params))), dim3(ShapeT::threads + 32),
             sizeof(key_dot_room<ShapeT>), params);
 }
 
 template <unsigned step>
 void launch_piped(const executor<word>& on, const key_dot_params<word>& params) {
-  if (params.all.sums > 4) return launch_piped<shape<key_dot_sums, 1, 512, step>>(on, params);
-  if (params.all.sums > 2) return launch_piped<shape<4, 2, 256, step>>(on, params);
-  if (params.all.sums == 2) return launch_piped<shape<2, 2, 256, step>>(on, params);
-  launch_piped<shape<1, 4, 256, step>>(on, params);
+  if (params.all.sums > 4) return launch_piped<shape<key_dot_sums, step>>(on, params);
+  if (params.all.sums > 2) return launch_piped<shape<4, step>>(on, params);
+  params.all.sums == 2 ? launch_piped<shape<2, step>>(on, params) : launch_piped<shape<1, step>>(on, params);
 }
 
-/// Words of the largest tile, and memory for rooms, barriers and terms.
-constexpr std::size_t most_tile = 1024, most_shared = all_rooms * sizeof(word) + 2048;
+/// Memory for rooms, barriers and terms of a block.
+constexpr std::size_t most_shared = all_rooms * sizeof(word) + 2048;
 
 }  // namespace
 
-bool pipes_key_dot(const executor<word>& on) {
+bool pipes_key_dot(const executor<word>& on, std::span<const key_dot_job> jobs) {
+  const auto many = [](const key_term& term) { return term.digits.size() > 1; };
   const device_context& device = on.launch.device();
-  return device.architecture() >= 90 && on.resolve.n() >= most_tile &&
-         device.properties().sharedMemPerBlockOptin >= most_shared;
+  return device.architecture() >= 90 && on.resolve.n() >= tile &&
+         device.properties().sharedMemPerBlockOptin >= most_shared &&
+         std::ranges::any_of(jobs,
+                             [&](const key_dot_job& job) { return std::ranges::any_of(job.terms, many); });
 }
 
 void piped_key_dot(const executor<word>& on, cache_hint keys, std::span<const key_dot_job> jobs) {
   plan_key_dot(on.resolve, keys, cache_hint::normal, key_dot_sums, jobs,
                [&](const key_dot_params<word>& params, std::uint32_t) {
-                 switch (params.all.most_keys) {
-                   case 0:
-                   case 1:
-                     return launch_piped<1>(on, params);
-                   case 2:
-                     return launch_piped<2>(on, params);
-                   case 3:
-                     return launch_piped<3>(on, params);
-                   default:
-                     return launch_piped<4>(on, params);
-                 }
+                 if (params.all.most_keys <= 2) return launch_piped<2>(on, params);
+                 params.all.most_keys == 3 ? launch_piped<3>(on, params) : launch_piped<4>(on, params);
                });
 }
 

@@ -10,9 +10,9 @@
 /// Weighted sums of key products by way of shared memory.
 namespace halocline::backend::cuda {
 
-/// Whether the card can: compute capability 9.0 or later with enough shared memory, and limbs of a tile or
-/// more.
-[[nodiscard]] bool pipes_key_dot(const executor<std::uint32_t>& on);
+/// Whether the card can, with limbs of a tile or more (compute capability 9.0 or later with enough shared
+/// memory), and gains from it: terms of one digit do not.
+[[nodiscard]] bool pipes_key_dot(const executor<std::uint32_t>& on, std::span<const key_dot_job> jobs);
 
 void piped_key_dot(const executor<std::uint32_t>& on, cache_hint keys, std::span<const key_dot_job> jobs);
 
