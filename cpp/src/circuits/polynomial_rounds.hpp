@@ -20,7 +20,7 @@ struct polynomial_target {
 
 /// How many ciphertexts go through a key switch at `level` together, at least one. More than one only where
 /// launches of kernels cost more than memory, which is on a device with a cache and without a budget, and
-/// only as many as leave their raised digits in that cache.
+/// only as many as have room in one group of primes: their raised digits and sums take four times the cache.
 [[nodiscard]] std::size_t switched_together(ckks::context& ctx, unsigned level);
 
 /// Whether a plan is carried out in rounds: on such devices, for real coefficients. Those that are not real

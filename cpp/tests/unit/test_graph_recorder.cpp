@@ -81,6 +81,8 @@ class fake_device final : public device_api {
     return std::make_unique<fake_graph>(*this, list);
   }
   [[nodiscard]] bool idle() noexcept override { return false; }
+  void mark(bool) noexcept override {}
+  [[nodiscard]] std::optional<double> elapsed() noexcept override { return {}; }
 
   std::vector<std::string> done;
   int alive = 0;

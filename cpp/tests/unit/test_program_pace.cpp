@@ -3,13 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "backend/graph/recorder.hpp"
 
 namespace halocline::backend::graph {
 namespace {
 
-/// Does nothing, and says whether it is idle.
+/// Does nothing, says whether it is idle, and how long programs take.
 class waiting_device final : public device_api {
  public:
   void launch(const launch_list&, std::size_t) override {}
@@ -18,9 +20,13 @@ class waiting_device final : public device_api {
     ++asked;
     return is_idle;
   }
+  void mark(bool end) noexcept override { marks += end ? '>' : '<'; }
+  [[nodiscard]] std::optional<double> elapsed() noexcept override { return time; }
 
   int asked = 0;
   bool is_idle = false;
+  std::string marks;
+  std::optional<double> time;
 
  private:
   struct nothing final : executable {
@@ -31,84 +37,96 @@ class waiting_device final : public device_api {
 
 constexpr int kernels[8] = {};  // addresses that stand for functions
 
-/// `count` launches of a program that is recorded only if it is worth it; how many of them were recorded.
-class GraphPace : public testing::Test {
+class ProgramPace : public testing::Test {
  protected:
+  /// How many of the launches of a program are recorded, all or none. It takes `plain` or `recorded`.
   unsigned run(std::uint64_t key, unsigned count) {
-    unsigned recorded = 0;
+    unsigned found = 0;
     recorder_.begin(key, true);
     for (unsigned i = 0; i < count; ++i) {
       if (recorder_.open()) {
-        ++recorded;
+        ++found;
         recorder_.add({"add", "kernel", &kernels[i % 8], {1, 1, 1}, {256, 1, 1}, 0, sizeof(i)}, &i);
       } else {
         recorder_.pass();
       }
     }
     recorder_.end();
-    return recorded;
+    device_.time = found != 0 ? recorded : plain;
+    return found;
+  }
+  /// Which of `runs` runs are recorded: 'r' or '-'.
+  std::string runs(std::uint64_t key, unsigned count, unsigned runs) {
+    std::string result;
+    for (unsigned i = 0; i < runs; ++i) {
+      const unsigned found = run(key, count);
+      EXPECT_TRUE(found == 0 || found == count);
+      result += found != 0 ? 'r' : '-';
+    }
+    return result;
   }
 
   waiting_device device_;
   recorder recorder_{device_};
+  double plain = 10, recorded = 9;
 };
 
-TEST_F(GraphPace, ProgramsOfADeviceThatWaitsAreRecordedFromTheThirdRunOn) {
+TEST_F(ProgramPace, GraphsAreTriedWhereTheDeviceWaits) {
   device_.is_idle = true;
-  EXPECT_EQ(run(1, 200), 0u);
-  EXPECT_EQ(device_.asked, 0);
-  EXPECT_EQ(run(1, 200), 0u);
-  EXPECT_EQ(device_.asked, 4);  // after 64, 128 and 192 launches, and at the end
-  EXPECT_EQ(run(1, 200), 200u);
-  EXPECT_EQ(run(1, 200), 200u);
-  EXPECT_EQ(device_.asked, 4);
-  EXPECT_EQ(recorder_.statistics().passed_programs, 2u);
-  EXPECT_EQ(recorder_.statistics().programs, 2u);
-  EXPECT_EQ(recorder_.statistics().eager_launches, 600u);
-  EXPECT_EQ(recorder_.statistics().replayed_nodes, 200u);
+  EXPECT_EQ(runs(1, 40, 12), "---rrrrrrrrr");
+  EXPECT_EQ(device_.asked, 3);  // in one run: after 16 and 32 launches, and at the end
+  EXPECT_EQ(device_.marks, "<><><><>");
+  EXPECT_EQ(recorder_.statistics().passed_programs, 3u);
+  EXPECT_EQ(recorder_.statistics().programs, 9u);
 }
 
-TEST_F(GraphPace, ProgramsOfABusyDeviceAreNot) {
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(run(1, 200), 0u);
-  EXPECT_EQ(device_.asked, 4);
-  EXPECT_EQ(recorder_.statistics().passed_programs, 5u);
+TEST_F(ProgramPace, TheyGoWhereTheySaveNothing) {
+  device_.is_idle = true;
+  recorded = 10;
+  EXPECT_EQ(runs(1, 40, 12), "---rrrrr----");
+}
+
+TEST_F(ProgramPace, ABusyDeviceGetsNone) {
+  EXPECT_EQ(runs(1, 40, 12), "------------");
+  EXPECT_EQ(device_.asked, 3);
+  EXPECT_EQ(device_.marks, "<><>");
   EXPECT_EQ(recorder_.statistics().segments, 0u);
-  EXPECT_FALSE(recorder_.begun());
+  EXPECT_EQ(recorder_.statistics().eager_launches, 480u);
 }
 
-TEST_F(GraphPace, AQuarterOfTheAnswersDecides) {
-  const auto records = [&](std::uint64_t key, unsigned idle_answers) {
-    (void)run(key, 640);
-    recorder_.begin(key, true);
-    for (unsigned i = 0; i < 640; ++i) {
-      device_.is_idle = i / program_pace::interval < idle_answers;  // asked at the last launch of each part
-      recorder_.pass();
-    }
-    device_.is_idle = false;
-    recorder_.end();
-    return run(key, 8) == 8;
-  };
-  EXPECT_FALSE(records(1, 2));  // of eleven
-  EXPECT_TRUE(records(2, 3));
-}
-
-TEST_F(GraphPace, ShortProgramsAreMeasuredAtTheirEnd) {
+TEST_F(ProgramPace, LongProgramsGetNone) {
   device_.is_idle = true;
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(run(1, 10), 0u);
-  EXPECT_EQ(run(1, 10), 10u);
-  device_.is_idle = false;
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(run(2, 10), 0u);
-  EXPECT_EQ(run(2, 10), 0u);
+  EXPECT_EQ(runs(1, program_pace::most_launches + 1, 5), "-----");
+  EXPECT_EQ(runs(2, program_pace::most_launches, 5), "---rr");
 }
 
-TEST_F(GraphPace, ProgramsAreMeasuredAgain) {
-  for (std::uint64_t i = 0; i <= program_pace::pause; ++i) EXPECT_EQ(run(1, 10), 0u);
+TEST_F(ProgramPace, ProgramsHaveTheirOwnTimes) {
   device_.is_idle = true;
-  EXPECT_EQ(run(1, 10), 0u);
-  EXPECT_EQ(run(1, 10), 10u);
+  EXPECT_EQ(runs(1, 40, 3), "---");
+  plain = 1;
+  EXPECT_EQ(runs(2, 40, 12), "---rrrrr----");
+  plain = 10;
+  EXPECT_EQ(runs(1, 40, 9), "rrrrrrrrr");
 }
 
-TEST_F(GraphPace, PartsOfAProgramBelongToIt) {
+TEST_F(ProgramPace, NothingIsRecordedWithoutTimes) {
+  device_.is_idle = true;
+  recorder_.begin(1, true);
+  recorder_.end();
+  for (int i = 0; i < 11; ++i) {
+    const bool found = run(1, 40) != 0;
+    device_.time.reset();  // the device has not passed the mark yet
+    EXPECT_EQ(found, i >= 2 && i < 7) << i;
+  }
+}
+
+TEST_F(ProgramPace, ProgramsAreMeasuredAgain) {
+  EXPECT_EQ(runs(1, 8, 1000), std::string(1000, '-'));
+  device_.is_idle = true;
+  EXPECT_EQ(runs(1, 8, 12), "---rrrrrrrrr");
+}
+
+TEST_F(ProgramPace, PartsOfAProgramBelongToIt) {
   recorder_.begin(1, true);
   recorder_.begin(2, false);
   EXPECT_TRUE(recorder_.begun());

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 #include "backend/graph/launch_list.hpp"
 
@@ -28,6 +29,10 @@ class device_api {
   [[nodiscard]] virtual std::unique_ptr<executable> build(const launch_list& list) = 0;
   /// Whether all work on the compute stream is done. Reports no errors.
   [[nodiscard]] virtual bool idle() noexcept = 0;
+  /// Marks the beginning and the end of what is to be timed on the compute stream.
+  virtual void mark(bool end) noexcept = 0;
+  /// Nanoseconds between the last two marks, once the device has passed the second; nothing where it has not.
+  [[nodiscard]] virtual std::optional<double> elapsed() noexcept = 0;
 };
 
 }  // namespace halocline::backend::graph

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <utility>
 
 namespace halocline::backend::graph {
@@ -27,6 +28,8 @@ void recorder::begin(std::uint64_t key, bool measured) noexcept {
     return;
   }
   passes_ = measured && !worth_recording(key);
+  times_ = measured && pace_.times();
+  if (times_) device_.mark(false);
   depth_ = 1;
   if (passes_) {
     ++counted_.passed_programs;
@@ -40,6 +43,10 @@ void recorder::begin(std::uint64_t key, bool measured) noexcept {
 
 bool recorder::worth_recording(std::uint64_t key) noexcept {
   try {
+    if (was_timed_) {
+      if (const std::optional<double> ns = device_.elapsed()) pace_.timed(*ns);
+    }
+    was_timed_ = false;
     return pace_.begin(key);
   } catch (const std::bad_alloc&) {
     return false;
@@ -61,7 +68,8 @@ void recorder::end() {
     return;
   }
   if (passes_) {
-    pace_.end(pace_.measures() && device_.idle());
+    pace_.end(pace_.asks() && device_.idle());
+    finish_timing();
     depth_ = 0;
     passes_ = false;
     return;
@@ -73,7 +81,14 @@ void recorder::end() {
     depth_ = 0;
     throw;
   }
+  finish_timing();
   depth_ = 0;
+}
+
+void recorder::finish_timing() noexcept {
+  if (!times_) return;
+  device_.mark(true);
+  was_timed_ = true;
 }
 
 void recorder::add(const launch& each, const void* params) {

@@ -58,6 +58,7 @@ class recorder {
   void rethrow();
   void run_segment();
   [[nodiscard]] bool worth_recording(std::uint64_t key) noexcept;
+  void finish_timing() noexcept;
 
   mutable std::mutex mutex_;
   device_api& device_;
@@ -68,7 +69,8 @@ class recorder {
   std::uint64_t key_ = 0;
   std::size_t position_ = 0;  ///< of the segment in the program
   std::atomic<std::size_t> depth_ = 0;
-  std::atomic<bool> passes_ = false;  ///< the present program is not recorded
+  std::atomic<bool> passes_ = false;        ///< the present program is not recorded
+  bool times_ = false, was_timed_ = false;  ///< the present program, and the last one
   std::exception_ptr failure_;
 };
 

@@ -97,6 +97,13 @@ class cuda_graph final : public graph::executable {
 class cuda_graph_api final : public graph::device_api {
  public:
   explicit cuda_graph_api(const device_context& device) : device_(device) {}
+  ~cuda_graph_api() override {
+    for (cudaEvent_t const event : marks_) {
+      if (event != nullptr) cudaEventDestroy(event);
+    }
+  }
+  cuda_graph_api(const cuda_graph_api&) = delete;
+  cuda_graph_api& operator=(const cuda_graph_api&) = delete;
 
   void launch(const graph::launch_list& list, std::size_t i) override {
     const graph::launch& each = list.at(i);
@@ -108,9 +115,22 @@ class cuda_graph_api final : public graph::device_api {
     return std::make_unique<cuda_graph>(device_, list);
   }
   [[nodiscard]] bool idle() noexcept override { return cudaStreamQuery(device_.compute()) == cudaSuccess; }
+  void mark(bool end) noexcept override {
+    cudaEvent_t& event = marks_[end ? 1 : 0];
+    if (event == nullptr && cudaEventCreate(&event) != cudaSuccess) event = nullptr;
+    marked_ =
+        event != nullptr && (!end || marked_) && cudaEventRecord(event, device_.compute()) == cudaSuccess;
+  }
+  [[nodiscard]] std::optional<double> elapsed() noexcept override {
+    float ms = 0;
+    if (!marked_ || cudaEventElapsedTime(&ms, marks_[0], marks_[1]) != cudaSuccess) return {};
+    return 1e6 * static_cast<double>(ms);
+  }
 
  private:
   const device_context& device_;
+  cudaEvent_t marks_[2] = {};
+  bool marked_ = false;  ///< both, or the first one only
 };
 
 }  // namespace
