@@ -80,6 +80,19 @@ TEST_F(ProgramPace, GraphsAreTriedWhereTheDeviceWaits) {
   EXPECT_EQ(recorder_.statistics().programs, 9u);
 }
 
+TEST_F(ProgramPace, AQuarterOfTheChecksDecides) {
+  for (const unsigned idle_checks : {2U, 3U}) {  // of ten while it runs, and one at the end
+    (void)run(idle_checks, 160);
+    recorder_.begin(idle_checks, true);
+    for (unsigned i = 0; i < 160; ++i) {
+      device_.is_idle = i / program_pace::interval < idle_checks;
+      recorder_.pass();
+    }
+    recorder_.end();
+    EXPECT_EQ(runs(idle_checks, 8, 3), idle_checks == 3 ? "-rr" : "---");
+  }
+}
+
 TEST_F(ProgramPace, TheyGoWhereTheySaveNothing) {
   device_.is_idle = true;
   recorded = 10;

@@ -11,22 +11,22 @@ bool program_pace::begin(std::uint64_t key) {
   const std::uint64_t run = of.runs++ % pause;
   if (run == 0) of = {of.runs, false, false};
   key_ = key;
-  asks_ = run == 1;
+  checks_ = run == 1;
   const bool tries = of.waits && run >= first_recorded && run < decided;
   times_ = run == 1 || run == 2 || (tries && run >= first_ready);
   timed_key_ = key;
   timed_run_ = run;
-  waits_ = false;
-  launches_ = 0;
+  launches_ = checked_ = idle_ = 0;
   if (run == decided) of.records = of.recorded < of.plain;
   return tries || (run >= decided && of.records);
 }
 
 void program_pace::end(bool idle) noexcept {
-  if (!asks_) return;
-  asks_ = false;
+  if (!checks_) return;
+  checks_ = false;
+  checked(idle);
   if (const auto found = known_.find(key_); found != known_.end()) {
-    found->second.waits = (waits_ || idle) && launches_ <= most_launches;
+    found->second.waits = share * idle_ >= checked_ && launches_ <= most_launches;
   }
 }
 

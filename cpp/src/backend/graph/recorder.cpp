@@ -57,7 +57,7 @@ void recorder::pass() noexcept {
   const std::lock_guard lock(mutex_);
   if (depth_ == 0 || !passes_) return;
   ++counted_.eager_launches;
-  if (pace_.launched()) pace_.asked(device_.idle());
+  if (pace_.launched()) pace_.checked(device_.idle());
 }
 
 void recorder::end() {
@@ -68,7 +68,7 @@ void recorder::end() {
     return;
   }
   if (passes_) {
-    pace_.end(pace_.asks() && device_.idle());
+    pace_.end(pace_.checks() && device_.idle());
     finish_timing();
     depth_ = 0;
     passes_ = false;
