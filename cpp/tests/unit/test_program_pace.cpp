@@ -80,8 +80,8 @@ TEST_F(ProgramPace, GraphsAreTriedWhereTheDeviceWaits) {
   EXPECT_EQ(recorder_.statistics().programs, 9u);
 }
 
-TEST_F(ProgramPace, AQuarterOfTheChecksDecides) {
-  for (const unsigned idle_checks : {2U, 3U}) {  // of ten while it runs, and one at the end
+TEST_F(ProgramPace, HalfOfTheChecksDecides) {
+  for (const unsigned idle_checks : {5U, 6U}) {  // of ten while it runs, and one at the end
     (void)run(idle_checks, 160);
     recorder_.begin(idle_checks, true);
     for (unsigned i = 0; i < 160; ++i) {
@@ -89,7 +89,7 @@ TEST_F(ProgramPace, AQuarterOfTheChecksDecides) {
       recorder_.pass();
     }
     recorder_.end();
-    EXPECT_EQ(runs(idle_checks, 8, 3), idle_checks == 3 ? "-rr" : "---");
+    EXPECT_EQ(runs(idle_checks, 8, 3), idle_checks == 6 ? "-rr" : "---");
   }
 }
 

@@ -23,7 +23,7 @@ namespace halocline::backend::graph {
 class program_pace {
  public:
   static constexpr std::uint32_t interval = 16;  ///< launches between two checks
-  static constexpr std::uint32_t share = 4;
+  static constexpr std::uint32_t share = 2;
   static constexpr std::uint32_t most_launches = 4096;
   static constexpr std::uint64_t first_recorded = 3, first_ready = 6, decided = 8;  ///< numbers of runs
   static constexpr std::uint64_t pause = 1000;
