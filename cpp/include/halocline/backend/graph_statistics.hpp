@@ -8,7 +8,7 @@ namespace halocline::backend {
 /// What a backend did with the kernels of programs (`backend::begin_program`) so far. Zeros where a backend
 /// makes no graphs.
 struct graph_statistics {
-  std::uint64_t programs = 0;        ///< outermost scopes that were recorded
+  std::uint64_t programs = 0;  ///< outermost scopes that were recorded
   /// Outermost scopes that were not, because the device had work left whenever it was asked.
   std::uint64_t passed_programs = 0;
   std::uint64_t segments = 0;        ///< runs of launches between two points of order

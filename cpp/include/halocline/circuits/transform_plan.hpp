@@ -80,9 +80,9 @@ struct transform_shape {
   /// Babies of double hoisting count what they cost within `ckks::key_dot`: more of them, and more keys, are
   /// then best. Bootstraps are chosen so; other transforms have the fewer keys of babies that are written.
   bool joined = false;
-  /// In double hoisting, each sum of a giant is rotated by itself, with a key of its own as in `bsgs`, and not
-  /// by Horner's rule: as many key switches and more keys, but they do not wait for each other, so that a GPU
-  /// makes all of them at once.
+  /// In double hoisting, each sum of a giant is rotated by itself, with a key of its own as in `bsgs`, and
+  /// not by Horner's rule: as many key switches and more keys, but they do not wait for each other, so that a
+  /// GPU makes all of them at once.
   bool direct = false;
 };
 

@@ -97,8 +97,8 @@ void add_key_dot(PackerT& packer, const resolver<WordT>& resolve, const key_dot_
   packer.add(job, part.limbs);
 }
 
-/// `emit(params, limbs)` launches one block of parameters, of at most `most_sums` sums. Jobs with the same keys
-/// and weights share one.
+/// `emit(params, limbs)` launches one block of parameters, of at most `most_sums` sums. Jobs with the same
+/// keys and weights share one.
 template <typename WordT, typename EmitT>
 void plan_key_dot(const resolver<WordT>& resolve, cache_hint keys, cache_hint data, std::size_t most_sums,
                   std::span<const key_dot_job> jobs, const EmitT& emit) {
