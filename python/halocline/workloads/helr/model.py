@@ -27,8 +27,8 @@ Activation = Callable[[Array], Array]
 WEIGHT_SCALE = 1.0
 """About what a weight is multiplied by: more is more precise, until the sine of a bootstrap bends."""
 SLOT_WEIGHT_SCALE = 0.5
-"""The same where bootstraps reduce slots, not coefficients (`order="stc_first"`): these must not exceed 1, and
-reach 1.04 times the scale with MNIST."""
+"""The same where bootstraps reduce slots, not coefficients (`order="stc_first"`): slots must not exceed
+1, and reach 1.04 times the scale with MNIST."""
 STEP_FIELDS = ("shift", "v_by_v", "v_by_x", "v_by_mean", "x_by_v", "x_by_x")
 """Columns of `Constants.steps`."""
 
