@@ -71,7 +71,7 @@ class Engine(Circuits):
         bootstraps choose, within the budget or their option `memory`; of other programs none.
     memory_options: the slow tier and constants of policies.
     graphs: on a GPU where nothing moves, let `run` launch programs as graphs: all, none, or (None) those for
-        which the GPU waits for the host. HALOCLINE_GRAPHS in the environment, 1 or 0, decides in place of None.
+        which the GPU waits for the host. HALOCLINE_GRAPHS in the environment, 1 or 0, decides instead then.
     compose_rotations: let plans make rarely used rotations of others (5 of 4 and 1) where that is forecast to
         be faster than loading their keys. It adds the noise of a key switch, so results are other integers
         than under other policies; without it they are the same under every policy and plan.
