@@ -2,6 +2,7 @@
 // Compiled for compute capability 9.0a alone: see cmake/HaloclineCuda.cmake.
 #include <cuda.h>
 
+#include "backend/cuda/device/bulk_copy.cuh"
 #include "backend/cuda/device/cuda_api.hpp"
 #include "backend/cuda/device/grid_order.cuh"
 #include "backend/cuda/ntt/ntt_run.hpp"
@@ -109,37 +110,6 @@ __device__ __forceinline__ void keep_here(std::uint32_t (&registers)[count]) {
   for (unsigned i = 0; i < count; ++i) asm volatile("" : "+r"(registers[i]));
 }
 
-__device__ __forceinline__ std::uint32_t shared_address(const void* at) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
-}
-
-/// A barrier in shared memory. It is passed once for each time that all of its arrivals, and all bytes that
-/// are expected, have come; `parity` says which time a waiting thread means, modulo 2.
-struct stage_barrier {
-  std::uint64_t state;
-
-  __device__ void begin(std::uint32_t arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&state)), "r"(arrivals)
-                 : "memory");
-  }
-  __device__ void arrive() {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&state)) : "memory");
-  }
-  __device__ void arrive_with(std::uint32_t bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&state)),
-                 "r"(bytes)
-                 : "memory");
-  }
-  __device__ void wait(std::uint32_t parity) {
-    asm volatile(
-        "{ .reg .pred passed;\n"
-        "again: mbarrier.try_wait.parity.shared::cta.b64 passed, [%0], %1;\n"
-        "@!passed bra again; }" ::"r"(shared_address(&state)),
-        "r"(parity)
-        : "memory");
-  }
-};
-
 /// Begins to copy a box of the database; zeros where there are no rows and columns.
 __device__ __forceinline__ void copy_box(const CUtensorMap& from, std::uint32_t* to, stage_barrier& done,
                                          std::uint32_t row, std::uint32_t column, std::uint32_t point) {
@@ -159,16 +129,6 @@ __device__ __forceinline__ std::uint64_t right_matrix(const std::uint32_t* tile)
   return static_cast<std::uint64_t>(shared_address(tile) >> 4) | unused | atom | swizzle_128;
 }
 
-/// Begins to copy words; both addresses and the number of bytes are multiples of 16.
-__device__ __forceinline__ void copy_words(const std::uint32_t* from, std::uint32_t* to, std::uint32_t words,
-                                           stage_barrier& done) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-          shared_address(to)),
-      "l"(from), "r"(4 * words), "r"(shared_address(&done.state))
-      : "memory");
-}
-
 /// Shared memory of a block.
 template <typename ShapeT>
 struct warpgroup_room {
@@ -177,18 +137,6 @@ struct warpgroup_room {
   std::uint32_t results[ShapeT::result_words];
   stage_barrier full[ShapeT::stages];   ///< a stage has its words
   stage_barrier empty[ShapeT::stages];  ///< all warps have multiplied them
-};
-
-/// Number of a stage, and how often all of them have been used, modulo 2.
-template <typename ShapeT>
-struct stage_place {
-  std::uint32_t stage = 0, parity = 0;
-
-  __device__ __forceinline__ void advance() {
-    if (++stage < ShapeT::stages) return;
-    stage = 0;
-    parity ^= 1;
-  }
 };
 
 /// Warps that ask for copies: a warpgroup, so that its registers can go to the others. A copy takes a warp
@@ -206,9 +154,9 @@ __device__ __forceinline__ void copy_all(const warpgroup_params& p, const warpgr
   const std::uint32_t warp = (threadIdx.x - warpgroup_threads) / 32, lane = threadIdx.x % 32;
   const std::uint32_t slot = warp * share, first = at.first_selector / 2 + slot;
   const std::uint32_t queries = first < p.of.queries ? min(share, p.of.queries - first) : 0;
-  stage_place<ShapeT> now;
+  stage_place now;
   for (std::uint32_t point = 0; point < ShapeT::points; ++point) {
-    for (std::uint32_t s = 0; s < steps; ++s, now.advance()) {
+    for (std::uint32_t s = 0; s < steps; ++s, now.advance(ShapeT::stages)) {
       stage_barrier& full = room.full[now.stage];
       const std::uint32_t words = warpgroup_source_words(p.of, s);
       room.empty[now.stage].wait(now.parity ^ 1);  // passed at once the first time
@@ -221,8 +169,8 @@ __device__ __forceinline__ void copy_all(const warpgroup_params& p, const warpgr
       }
       __syncwarp();
       if (lane < queries && words != 0) {
-        copy_words(warpgroup_source(p.of, at, first + lane, point, s),
-                   room.left[now.stage] + (slot + lane) * warpgroup_query_pitch, words, full);
+        copy_bulk(warpgroup_source(p.of, at, first + lane, point, s),
+                  room.left[now.stage] + (slot + lane) * warpgroup_query_pitch, 4 * words, full);
       }
     }
   }
@@ -231,7 +179,7 @@ __device__ __forceinline__ void copy_all(const warpgroup_params& p, const warpgr
 /// Registers of the left matrices of the stage `at`, once it is there.
 template <typename ShapeT>
 __device__ __forceinline__ void prepare(const row_mma_prime& q, warpgroup_room<ShapeT>& room,
-                                        const stage_place<ShapeT>& at, warpgroup_left& left) {
+                                        const stage_place& at, warpgroup_left& left) {
   std::uint32_t raw[8];
   room.full[at.stage].wait(at.parity);
   warpgroup_read<ShapeT>(room.left[at.stage], threadIdx.x, raw);
@@ -247,7 +195,7 @@ __device__ __forceinline__ void prepare(const row_mma_prime& q, warpgroup_room<S
 /// last step of all.
 template <typename ShapeT>
 __device__ __forceinline__ void multiply_step(const row_mma_prime& q, warpgroup_room<ShapeT>& room,
-                                              std::uint32_t s, bool last, stage_place<ShapeT>& at,
+                                              std::uint32_t s, bool last, stage_place& at,
                                               std::uint32_t (&sums)[2][ShapeT::sums], warpgroup_left& now,
                                               warpgroup_left& next) {
   const std::uint32_t thread = threadIdx.x;
@@ -261,7 +209,7 @@ __device__ __forceinline__ void multiply_step(const row_mma_prime& q, warpgroup_
   }
   end_products();
   stage_barrier& done = room.empty[at.stage];
-  at.advance();
+  at.advance(ShapeT::stages);
   if (!last) prepare(q, room, at, next);
   wait_products();
   if (thread % 32 == 0) done.arrive();
@@ -274,7 +222,7 @@ __device__ __forceinline__ void multiply_all(const row_mma_params& p, const warp
   const std::uint32_t thread = threadIdx.x;
   const row_mma_prime q = row_mma_constants(p.moduli[at.limb]);
   std::uint32_t sums[2][ShapeT::sums];
-  stage_place<ShapeT> now;
+  stage_place now;
   warpgroup_left even, odd;
   prepare(q, room, now, even);
 #pragma unroll 1
@@ -305,8 +253,7 @@ __global__ void __launch_bounds__(warpgroup_threads + 32 * copying_warps, 1)
       room.full[i].begin(copying_warps);
       room.empty[i].begin(warpgroup_threads / 32);
     }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    publish_barriers();
   }
   __syncthreads();
   if (threadIdx.x >= warpgroup_threads) {
