@@ -94,8 +94,8 @@ def test_slots_first(boot_params):
         batch=40, iterations=4, per_bootstrap=3, bootstrap={"order": "stc_first"}, threads=1
     )
     report = HelrRun(boot_params, options).run()
-    assert report["levels"]["bootstrap_input"] == 2
-    assert report["levels"]["period_begins"] == 14
+    assert report["levels"]["bootstrap_input"] == 1
+    assert report["levels"]["period_begins"] == 13
     assert report["precision_worst_bits"] > 14
 
 
@@ -119,7 +119,7 @@ def test_bad_options(boot_params, options, message):
 def test_parameters_without_levels_are_refused():
     params = hc.Params.preset("test-n11-boot", allow_insecure=True)
     with pytest.raises(hc.InvalidArgument, match="leave levels 2 to 5, an iteration takes 4"):
-        HelrRun(params, HelrOptions(batch=40, bootstrap={"order": "stc_first"}))
+        HelrRun(params, HelrOptions(batch=40, bootstrap={"order": "stc_first", "stc_levels": 2}))
 
 
 @pytest.fixture(scope="module")

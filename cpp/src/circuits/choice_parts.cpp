@@ -153,8 +153,10 @@ transform_shape shape_of(const params::parameters& parameters, std::span<const i
                          const transform_way& way, unsigned level, std::uint32_t slots) {
   transform_shape made{way.mode, level, slots, way.baby_count};
   made.joined = true;
-  // Keys of one digit are a tenth as large as those of the highest levels, and kernels are short there.
-  made.direct = way.mode == transform_mode::double_hoisted && digits_at(parameters, level) == 1;
+  // Keys of one digit are a tenth as large as those of the highest levels, and kernels are short there. A
+  // given number of babies, as in choices within a budget, means few keys.
+  made.direct =
+      way.mode == transform_mode::double_hoisted && !way.baby_count && digits_at(parameters, level) == 1;
   if (way.baby_count || (way.mode != transform_mode::double_hoisted && way.mode != transform_mode::bsgs)) {
     return made;
   }
