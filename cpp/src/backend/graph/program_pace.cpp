@@ -8,17 +8,15 @@ namespace halocline::backend::graph {
 bool program_pace::begin(std::uint64_t key) {
   if (known_.size() >= most) known_.clear();
   pace& of = known_[key];
-  const std::uint64_t run = of.runs++ % pause;
-  if (run == 0) of = {of.runs, false, false};
   key_ = key;
-  checks_ = run == 1;
-  const bool tries = of.waits && run >= first_recorded && run < decided;
-  times_ = run == 1 || run == 2 || (tries && run >= first_ready);
-  timed_key_ = key;
-  timed_run_ = run;
+  run_ = of.runs % pause;
+  if (run_ == 0) of = {of.runs};
+  ++of.runs;
   launches_ = checked_ = idle_ = 0;
-  if (run == decided) of.records = of.recorded < of.plain;
-  return tries || (run >= decided && of.records);
+  checks_ = run_ == 1;
+  const bool tries = of.waits && run_ >= first_recorded && run_ < decided;
+  times_ = run_ == 1 || run_ == 2 || (tries && run_ >= first_ready);
+  return tries || (run_ >= decided && of.recorded < of.plain);
 }
 
 void program_pace::end(bool idle) noexcept {
@@ -31,9 +29,9 @@ void program_pace::end(bool idle) noexcept {
 }
 
 void program_pace::timed(double ns) noexcept {
-  const auto found = known_.find(timed_key_);
+  const auto found = known_.find(key_);
   if (found == known_.end()) return;
-  double& least = timed_run_ < first_recorded ? found->second.plain : found->second.recorded;
+  double& least = run_ < first_recorded ? found->second.plain : found->second.recorded;
   least = std::min(least, ns);
 }
 

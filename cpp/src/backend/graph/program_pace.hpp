@@ -15,7 +15,7 @@ namespace halocline::backend::graph {
 /// * run 0 makes what later ones find, and is not measured;
 /// * runs 1 and 2 are launched as they come and timed. After every `interval` launches of run 1, and at its
 ///   end, it is checked whether the device is idle. Where it is in less than one of `share` checks, or there
-///   are more launches than graphs are kept for, the program is not recorded;
+///   are more than `most_launches` launches, the program is not recorded;
 /// * otherwise runs 3 to 7 are, of which the last two, whose graphs are ready, are timed;
 /// * later ones are if the least time of recorded runs is below that of the others.
 ///
@@ -43,21 +43,20 @@ class program_pace {
   [[nodiscard]] bool times() const noexcept { return times_; }
   /// It ends. @param idle result of the check at its end, if one is due
   void end(bool idle) noexcept;
-  /// Nanoseconds of the device between begin and end of the last program that was to be timed.
+  /// Nanoseconds of the device between begin and end of the program that began last.
   void timed(double ns) noexcept;
 
  private:
   struct pace {
     std::uint64_t runs = 0;
     bool waits = false;                                                        ///< the device was often idle
-    bool records = false;                                                      ///< what was decided
     double plain = std::numeric_limits<double>::infinity(), recorded = plain;  ///< least times
   };
 
   std::unordered_map<std::uint64_t, pace> known_;
-  std::uint64_t key_ = 0, timed_key_ = 0;
+  // Of the program that began last.
+  std::uint64_t key_ = 0, run_ = 0;
   bool checks_ = false, times_ = false;
-  std::uint64_t timed_run_ = 0;
   std::uint32_t launches_ = 0, checked_ = 0, idle_ = 0;
 };
 

@@ -114,20 +114,27 @@ class cuda_graph_api final : public graph::device_api {
   [[nodiscard]] std::unique_ptr<graph::executable> build(const graph::launch_list& list) override {
     return std::make_unique<cuda_graph>(device_, list);
   }
-  [[nodiscard]] bool idle() noexcept override { return cudaStreamQuery(device_.compute()) == cudaSuccess; }
+  [[nodiscard]] bool idle() noexcept override { return succeeds(cudaStreamQuery(device_.compute())); }
   void mark(bool end) noexcept override {
+    // Programs begin before any operation of theirs has made the card current, and events belong to that one.
+    if (!succeeds(cudaSetDevice(device_.ordinal()))) return;
     cudaEvent_t& event = marks_[end ? 1 : 0];
-    if (event == nullptr && cudaEventCreate(&event) != cudaSuccess) event = nullptr;
-    marked_ =
-        event != nullptr && (!end || marked_) && cudaEventRecord(event, device_.compute()) == cudaSuccess;
+    if (event == nullptr && !succeeds(cudaEventCreate(&event))) event = nullptr;
+    marked_ = event != nullptr && (!end || marked_) && succeeds(cudaEventRecord(event, device_.compute()));
   }
   [[nodiscard]] std::optional<double> elapsed() noexcept override {
     float ms = 0;
-    if (!marked_ || cudaEventElapsedTime(&ms, marks_[0], marks_[1]) != cudaSuccess) return {};
+    if (!marked_ || !succeeds(cudaEventElapsedTime(&ms, marks_[0], marks_[1]))) return {};
     return 1e6 * static_cast<double>(ms);
   }
 
  private:
+  /// Clears what is not a success, so that no later call returns it.
+  static bool succeeds(cudaError_t state) noexcept {
+    if (state != cudaSuccess) (void)cudaGetLastError();
+    return state == cudaSuccess;
+  }
+
   const device_context& device_;
   cudaEvent_t marks_[2] = {};
   bool marked_ = false;  ///< both, or the first one only
