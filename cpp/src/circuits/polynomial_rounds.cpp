@@ -12,8 +12,8 @@
 #include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/context.hpp"
 #include "halocline/ckks/joined_sums.hpp"
+#include "halocline/ckks/key_switch.hpp"
 #include "halocline/ckks/scales.hpp"
-#include "halocline/rns/mod_up.hpp"
 
 namespace halocline::circuits::detail {
 namespace {
@@ -354,17 +354,8 @@ bool is_real(const sum_node& node) {
 }  // namespace
 
 std::size_t switched_together(ckks::context& ctx, unsigned level) {
-  // As much as one group of primes takes (ckks/switch_groups.cpp), so that none is cut for what joins it: the
-  // key is read once for all, and launches cost more than a cache that digits leave.
-  constexpr double cache_share = 4;
   if (ctx.cache_bytes() == 0 || ctx.joining_budget() != 0) return 1;
-  const params::parameters& parameters = ctx.parameters();
-  const arith::window chain = parameters.level(level).q;
-  const std::size_t limbs = std::size_t{chain.count} + parameters.special_count();
-  const std::size_t digits = rns::digits_of(ctx.ring(), chain).size();
-  const auto bytes = static_cast<double>((digits + 2) * limbs * ctx.tables().limb_bytes());
-  const double fitting = cache_share * static_cast<double>(ctx.cache_bytes()) / bytes;
-  return std::max<std::size_t>(1, static_cast<std::size_t>(fitting));
+  return ckks::switched_in_one_group(ctx, ctx.parameters().level(level).q);
 }
 
 bool goes_in_rounds(const ckks::context& ctx, const evaluation_plan& plan) {

@@ -31,14 +31,18 @@ struct segment {
 };
 using group = std::vector<segment>;
 
+/// Limbs that a group of `polynomials` may have.
+double fitting_limbs(const context& ctx, std::size_t digits, std::size_t polynomials) {
+  // Raised digits and both sums.
+  const std::size_t per_limb = polynomials * (digits + 2) * ctx.tables().limb_bytes();
+  return cache_share * static_cast<double>(ctx.cache_bytes()) / static_cast<double>(per_limb);
+}
+
 /// Limbs of a group of `polynomials`: all of them where the device has no cache worth it.
 std::uint32_t group_size(const context& ctx, std::uint32_t limbs, std::size_t digits,
                          std::size_t polynomials) {
   if (ctx.cache_bytes() == 0) return limbs;
-  // Raised digits and both sums.
-  const std::size_t per_limb = polynomials * (digits + 2) * ctx.tables().limb_bytes();
-  const auto fitting = static_cast<std::uint32_t>(cache_share * static_cast<double>(ctx.cache_bytes()) /
-                                                  static_cast<double>(per_limb));
+  const auto fitting = static_cast<std::uint32_t>(fitting_limbs(ctx, digits, polynomials));
   const std::uint32_t count = (limbs + std::max(1U, fitting) - 1) / std::max(1U, fitting);
   return (limbs + count - 1) / count;
 }
@@ -227,6 +231,12 @@ class grouped_switch {
 };
 
 }  // namespace
+
+std::size_t switched_in_one_group(context& ctx, window chain) {
+  const auto limbs = static_cast<double>(chain.count + ctx.parameters().special_count());
+  const double fitting = fitting_limbs(ctx, rns::digits_of(ctx.ring(), chain).size(), 1) / limbs;
+  return std::max<std::size_t>(1, static_cast<std::size_t>(fitting));
+}
 
 poly_pair switch_product(context& ctx, const limb_view& source, const evaluation_key& key,
                          const limb_view& plus0, const limb_view& plus1) {

@@ -101,6 +101,10 @@ struct switch_source {
 [[nodiscard]] std::vector<poly_pair> switch_product(context& ctx, std::span<const switch_source> sources,
                                                     const evaluation_key& key);
 
+/// Polynomials over `chain` that `switch_product` takes in one group of primes on a device with a cache: a
+/// key is read once for all of them, and more would be cut. At least 1.
+[[nodiscard]] std::size_t switched_in_one_group(context& ctx, arith::window chain);
+
 /// A key and the automorphism X -> X^galois_element that its product goes through.
 struct switch_term {
   const evaluation_key* key = nullptr;
