@@ -206,7 +206,7 @@ def test_option_of_commands(client, engine, x, tmp_path, capsys):
 @pytest.mark.gpu
 @pytest.mark.skipif("cuda:0" not in _core.available_devices(), reason="no GPU")
 def test_programs_on_a_gpu_become_graphs(params, keys, client, engine, rng, tmp_path):
-    gpu = hc.Engine(params, keys, device="cuda:0")
+    gpu = hc.Engine(params, keys, device="cuda:0", graphs=True)
     eager = hc.Engine(params, keys, device="cuda:0", graphs=False)
     for run in range(4):
         factor = 0.25 + 0.25 * (run % 2)  # a closure that changes

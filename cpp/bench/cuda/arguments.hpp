@@ -77,7 +77,7 @@ inline void declare(CLI::App& to, kernel_arguments& read) {
   auto* const reference = to.add_flag("--reference", read.reference, "the former only");
   auto* const retrieval = to.add_flag("--retrieval", read.retrieval, "those of private retrieval only");
   retrieval->excludes(reference);
-  to.add_flag("--key-sums", read.key_sums, "weighted sums of key products only, nothing is written")
+  to.add_flag("--key-sums", read.key_sums, "weighted sums of key products only")
       ->excludes(reference)
       ->excludes(retrieval);
   to.add_option("--levels", read.levels,

@@ -195,7 +195,8 @@ def _chosen(sets: list[str] | None) -> list[str]:
 def _engine(params: Params, device: str) -> Engine:
     """An engine with the keys that are timed; generated one after the other, the client's copies go."""
     client = Client(params)
-    engine = Engine(params, client.evaluation_keys([1]), device_name(device))
+    # Each sample of MODES is recorded or not, whatever would pay.
+    engine = Engine(params, client.evaluation_keys([1]), device_name(device), graphs=True)
     note_engine(engine)  # `--profile`
     return engine
 

@@ -93,7 +93,6 @@ def make_engine(
     *,
     memory: int | str | MemoryBudget | None = None,
     keep_seeds: bool | Collection[int] | None = None,
-    graphs: bool | None = None,
     managed_cap: int | None = None,
     decisions: bytes | None = None,
     room: Room | None = None,
@@ -103,7 +102,6 @@ def make_engine(
     footprint: what 100% of a budget is.
     room: what the program needs, by which a budget that is too small is refused before keys are generated.
     memory: the budget instead of that of the options.
-    graphs: see `Engine`; programs of very many kernels are as fast without.
     managed_cap, decisions: see `MemoryOptions`.
     """
     size = budget_of(options.memory, footprint) if memory is None else memory
@@ -118,7 +116,6 @@ def make_engine(
         threads=options.threads,
         keep_seeds=keep_seeds,
         memory_options=options.memory_options(managed_cap, decisions),
-        graphs=graphs,
         compose_rotations=True,  # where the forecast is faster; results are compared within their precision
     )
 

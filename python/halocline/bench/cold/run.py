@@ -133,8 +133,7 @@ class _Bench:
     def _resident(self, user: _User, task: Task) -> Engine:
         """An engine with default options whose keys stay on the device."""
         keys = self._store.user(user.name, self._params, plan=task.plan, digest=user.digest)
-        graphs = not isinstance(task, ImageTask)  # a graph of 27,000 kernels saves nothing
-        return Engine(self._params, keys, self._device, threads=self._o.threads, graphs=graphs)
+        return Engine(self._params, keys, self._device, threads=self._o.threads)
 
     def _moving(self, user: _User, task: Task) -> Engine:
         """An engine under plans whose keys come from the store when they are needed."""

@@ -239,10 +239,6 @@ class ImageRun(abc.ABC):
             return compiled.encrypt(client, self._batch(index))
 
     def _make_engine(self, forecast: Forecast, seeds: bool | frozenset[int] | None) -> Engine:
-        """Without graphs. One of 27,000 kernels saves nothing: on an H200 an image through ResNet-20 took
-        0.37 s without, and 0.46 s in the median with one, whose addresses have to be changed for each input.
-        """
-
         def once(ghost: Engine) -> None:
             layout, level = network.program.input_layout, network.program.schedule.fresh_level
             count = layout.ciphertexts(self.options.batch)
@@ -255,7 +251,7 @@ class ImageRun(abc.ABC):
             forecast.step_bytes,
             lambda: find_room(self.params, forecast.key_plan, once, seeds),
         )
-        return make_engine(self.params, self.options, footprint, keep_seeds=seeds, graphs=False, room=room)
+        return make_engine(self.params, self.options, footprint, keep_seeds=seeds, room=room)
 
     def _layer(self, engine: Engine) -> Phase:
         """Names the layers in the trace; times them on the CPU, where operations end before they return."""
