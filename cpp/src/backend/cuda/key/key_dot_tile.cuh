@@ -54,8 +54,7 @@ template <typename ShapeT>
 
 /// What a block needs to know of a term all the time.
 struct alignas(16) key_dot_info {
-  std::uint32_t
-      entry;  ///< first one of the table of its automorphism; 0 without one, of which that is the map
+  std::uint32_t entry;  ///< first one of the table of its automorphism; 0, that of the identity, without one
   std::uint32_t keys;
   std::uint32_t first_key;
   std::uint32_t plus;
