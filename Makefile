@@ -38,8 +38,8 @@ test-cpp: ## C++ unit, conformance and property tests, C++ examples (after `make
 	cmake --build --preset cpu
 	ctest --preset cpu
 
-test-python: ## Python tests
-	$(bin)/python -m pytest
+test-python: ## Python tests, in two processes
+	$(bin)/python -m pytest -n 2 --dist loadfile
 
 test-examples: ## Numbered Python examples
 	tools/run_examples.sh

@@ -207,7 +207,9 @@ class Record:
         return spread(x, self.last)
 
 
-@pytest.mark.parametrize("made", [Walk, Slotted, Record, lambda last: Walk(last).run], ids=str)
+@pytest.mark.parametrize(
+    "made", [Walk, Slotted, Record, lambda last: Walk(last).run], ids=["Walk", "Slotted", "Record", "bound"]
+)
 def test_state_of_callables_and_bound_objects_decides(engine, rig, made):
     settled(engine, rig, made(1))
     assert passes_of(engine, rig, made(1)) == 0

@@ -83,7 +83,9 @@ TEST_P(BootstrapLevels, ResultsHaveTheLevelAndTheUsualPrecision) {
   for (const ckks::key_request& each : requests) {
     EXPECT_LE(each.level, rig().parameters().top_level());
     const auto same = std::ranges::find(most, each.galois_element, &ckks::key_request::galois_element);
-    if (same != most.end()) EXPECT_LE(each.level, same->level);
+    if (same != most.end()) {
+      EXPECT_LE(each.level, same->level);
+    }
   }
   exact_keys keys(rig(), requests);
   const complex_vector x = in_the_disc(boots.slots());

@@ -131,7 +131,9 @@ TEST_P(PolynomialRounds, AreTheSameIntegers) {
           EXPECT_EQ(counts.alone.key_switches, circuits::cost(p).key_switches);
           EXPECT_LE(counts.joined.key_switches, levels);
           EXPECT_LE(counts.joined.all, counts.alone.all);
-          if (degree >= 15) EXPECT_LE(counts.joined.all + 8, counts.alone.all);
+          if (degree >= 15) {
+            EXPECT_LE(counts.joined.all + 8, counts.alone.all);
+          }
         }
       }
     }

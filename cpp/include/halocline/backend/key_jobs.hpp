@@ -71,8 +71,8 @@ struct weighted_sum {
   limb_view dst0;
   limb_view dst1;
   bool accumulate = false;
-  std::vector<std::uint32_t> numbers;  ///< of terms of the job, ascending
-  std::vector<limb_view> weights;      ///< any may be a repeated view; all begin at one limb number
+  std::vector<std::uint32_t> numbers{};  ///< of terms of the job, ascending
+  std::vector<limb_view> weights{};      ///< any may be a repeated view; all begin at one limb number
 };
 
 /// Weighted sums of key products, modulo the same primes: what is wanted of the rotations of a decomposed
