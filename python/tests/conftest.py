@@ -14,12 +14,9 @@ from hypothesis import settings
 settings.register_profile("ci", deadline=None, print_blob=True, max_examples=30, derandomize=True)
 settings.load_profile("ci")
 
-# Shells start what runs in the background without interrupts, and nohup without hang-ups. So would be all
-# processes that tests start.
+# Shells start what runs in the background without interrupts, and so would be all processes that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 SEED = bytes(range(32))
 ROTATIONS = (1, 2, 3, 4, 8, 16, 32, 64, 128, 256, -1, -2, 5)

@@ -26,6 +26,7 @@ from halocline.cli.pir import build
 def ending(what):
     yield lambda done, total: os.kill(os.getpid(), signal.{signal})
 build.progress_bar = ending
+signal.signal(signal.{signal}, signal.SIG_DFL)  # nohup ignores hang-ups, and so would all that it starts
 from halocline.cli import main
 main()
 """
