@@ -56,7 +56,10 @@ def test_a_program_is_advised_and_told_how_to_run(call: Call) -> None:
 
 
 def test_the_command_for_the_best_variant_runs_it(call: Call) -> None:
-    """Budget and options are enough; it reads less than the workload as it is written."""
+    """Budget and options are enough; less comes into memory than for the workload as it is written.
+
+    Measured times decide what is loaded and what is expanded or encoded again, so these count together.
+    """
     line = ("plan", "advise", "bootstrap", *BOOT, "--memory", "35%", "--link", "rdma", "--json", "a.json")
     said = call(*line).stdout
     command = next(each for each in said.splitlines() if each.startswith("halocline run"))
@@ -69,7 +72,11 @@ def test_the_command_for_the_best_variant_runs_it(call: Call) -> None:
     call("run", "bootstrap", *BOOT, *plain, "--json", "plain.json")
     best, written = (json.loads(Path(name).read_text()) for name in ("best.json", "plain.json"))
     assert best["followed_plan"] and written["followed_plan"]
-    assert best["bytes_moved"]["loaded"] < written["bytes_moved"]["loaded"]
+
+    def brought(report: dict[str, Any]) -> int:
+        return sum(int(report["bytes_moved"][name]) for name in ("loaded", "expanded", "encoded"))
+
+    assert brought(best) < brought(written)
     as_written = next(each for each in rows if each["variant"] == "seeds planned")
     assert rows[0]["loaded_bytes"] < as_written["loaded_bytes"]
     assert best["key_bytes"] == rows[0]["key_bytes"] < written["key_bytes"] == as_written["key_bytes"]
