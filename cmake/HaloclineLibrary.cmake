@@ -44,8 +44,8 @@ foreach(packer zlib zstd)
   endif()
 endforeach()
 
-# A third of the time of a file goes into these headers. Not in builds whose objects ccache shares between folders: it
-# would compile again what includes a precompiled header of another folder.
+# Saves an eighth of the time of a file (clang: 3.8 s instead of 4.4). Not in other builds: their objects are shared between
+# folders by ccache, which takes none that include a precompiled header of another folder.
 if(HALOCLINE_SANITIZE)
   target_precompile_headers(halocline PRIVATE <algorithm> <array> <cmath> <functional> <map> <memory> <mutex> <optional>
     <span> <string> <string_view> <unordered_map> <utility> <vector>)

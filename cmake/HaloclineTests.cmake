@@ -46,11 +46,10 @@ set_source_files_properties(
 # Kernels that run thread by thread here. With sanitizers these take longer unoptimised than their compilation does with
 # an optimiser; for the others it is the other way round.
 if(HALOCLINE_SANITIZE)
-  foreach(name kernels retrieval_fused row_select_mma row_select_warpgroup slot_tile)
-    set_property(SOURCE "${PROJECT_SOURCE_DIR}/cpp/tests/unit/test_cuda_${name}.cpp" APPEND PROPERTY COMPILE_OPTIONS -O1)
-    set_source_files_properties("${PROJECT_SOURCE_DIR}/cpp/tests/unit/test_cuda_${name}.cpp"
-      PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
-  endforeach()
+  set(optimised kernels retrieval_fused row_select_mma row_select_warpgroup)
+  list(TRANSFORM optimised REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/cpp/tests/unit/test_cuda_\\1.cpp")
+  set_property(SOURCE ${optimised} APPEND PROPERTY COMPILE_OPTIONS -O1)
+  set_source_files_properties(${optimised} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 endif()
 
 foreach(folder unit conformance property sycl)  # sycl: skipped, test by test, where no runtime is named
