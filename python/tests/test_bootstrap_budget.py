@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from halocline.circuits.matrix_ways import read_ways, way_text
 from halocline.workloads.bootstrap.messages import disc
+from halocline.workloads.bootstrap.run import BootstrapRun, BootstrapRunOptions
 
 
 @pytest.fixture(scope="module")
@@ -171,3 +172,19 @@ def test_other_texts_are_refused(params, text):
 def test_a_way_for_each_matrix(params):
     with pytest.raises(hc.InvalidArgument, match="ways of 1 matrices for"):
         hc.Bootstrapper(params, cts_matrices=("8",)).describe()
+
+
+def test_traces_of_a_memory_of_its_own_begin_with_the_keys_that_stay_seeded(params, tight):
+    boots = hc.Bootstrapper(params, message_bound=1 / 4, memory=tight)
+    traced = hc.trace_program(params, boots, np.zeros(params.slots))
+    assert boots.describe()["seeded_keys"] > 0
+    assert traced.key_plan.requests() == boots.key_plan.requests()
+    assert 0 < traced.minimum_budget.planned < traced.peak_bytes
+
+
+@pytest.mark.parametrize("how", [{}, {"seeded": True}, {"bootstrap": {"memory": 0}}])
+def test_the_workload_has_the_keys_that_suit_its_budget(params, keys, tight, how):
+    options = BootstrapRunOptions(threads=1, policy="planned", memory=tight, **how)
+    report = BootstrapRun(params, options).run()
+    assert report["followed_plan"]
+    assert (report["distinct_keys"] < len(keys.requests())) == (not how)

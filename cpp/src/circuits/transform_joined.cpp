@@ -49,10 +49,10 @@ class joined_products {
       }
       term = {keys.at(step), plan_.parameters().galois_element(step)};
     }
-    const std::optional<std::size_t> weights = diagonal_bytes();
-    for (std::size_t first = 0, count = 1; first < babies_.size(); first += count) {
+    const std::size_t weights = diagonal_bytes();
+    for (std::size_t first = 0, count = 0; first < babies_.size(); first += count) {
       const auto rest = std::span<const ckks::dot_term>(terms).subspan(first);
-      if (weights) count = ckks::terms_per_call(ctx_, rest, digits_.numbers, *weights);
+      count = ckks::terms_per_call(ctx_, rest, digits_.numbers, weights);
       const auto group = rest.first(count);
       add_group(babies_.subspan(first, count), {group.begin(), group.end()});
     }
@@ -75,21 +75,20 @@ class joined_products {
     if (ctx_.joining_budget() != 0) return most;
     return std::max<std::size_t>(1, ckks::key_dot_bytes(ctx_) / pair_bytes());
   }
-  /// Bytes of the diagonals of a baby in a call; none where one baby goes in each call: within a budget,
-  /// where diagonals are expanded, as what is scratch shall not depend on it. Without a budget only keys
-  /// count.
-  [[nodiscard]] std::optional<std::size_t> diagonal_bytes() const {
+  /// Most bytes of the diagonals of a baby in a call: where they repeat less than a polynomial each. Without a
+  /// budget only keys count.
+  [[nodiscard]] std::size_t diagonal_bytes() const {
     if (ctx_.joining_budget() == 0) return 0;
-    std::size_t sums = 0;
+    std::size_t sums = 0, largest = 0;
     for (std::size_t o = 0; o < sums_.size(); ++o) {
       std::set<int> giants;
       for (const transform_weight& each : grid_.cell(o, number_)) {
-        if (!each.expanded) return {};
         giants.insert(each.term.giant);
+        largest = std::max(largest, each.expanded ? each.expanded.data().size() : pair_bytes() / 2);
       }
       sums += giants.size();
     }
-    return std::min(sums, sums_at_once()) * (pair_bytes() / 2);
+    return std::min(sums, sums_at_once()) * largest;
   }
 
   /// The sums of all outputs that have babies of the group. Where a cell has a diagonal twice, by two names,

@@ -130,14 +130,13 @@ std::vector<rotation_stage> sum_stages(std::int64_t stride, std::uint32_t count,
   HALOCLINE_EXPECTS(stride > std::numeric_limits<std::int64_t>::min() / count &&
                         stride < std::numeric_limits<std::int64_t>::max() / count,
                     invalid_argument, "sum of rotations: a stride of ", stride, " is too large");
-  std::vector<rotation_stage> stages;
-  for (std::uint32_t left = count; left > 1;) {
-    const std::uint32_t taken = std::min(left, std::uint32_t{radix});
-    rotation_stage stage;
-    for (std::uint32_t i = 0; i < taken; ++i) stage.push_back(stride * i);
-    stages.push_back(std::move(stage));
+  const unsigned bits = std::countr_zero(count), most = std::countr_zero(radix);
+  const unsigned number = (bits + most - 1) / most;
+  std::vector<rotation_stage> stages(number);
+  for (unsigned i = 0; i < number; ++i) {
+    const std::int64_t taken = std::int64_t{1} << (bits / number + (i < bits % number ? 1 : 0));
+    for (std::int64_t each = 0; each < taken; ++each) stages[i].push_back(stride * each);
     stride *= taken;
-    left /= taken;
   }
   return stages;
 }

@@ -80,7 +80,6 @@ class fake_device final : public device_api {
     time += build_time * list.size();
     return std::make_unique<fake_graph>(*this, list);
   }
-  [[nodiscard]] bool idle() noexcept override { return false; }
   void mark(bool) noexcept override {}
   [[nodiscard]] std::optional<double> elapsed() noexcept override { return {}; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which programs are recorded: those of a device that waits for the host.
+// Which programs are recorded: those of a device that waits for the host, as long as that is faster.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -11,20 +11,17 @@
 namespace halocline::backend::graph {
 namespace {
 
-/// Does nothing, says whether it is idle, and how long programs take.
+std::uint64_t host_time = 0;
+std::uint64_t host_clock() { return host_time; }
+
+/// Does nothing, and says how long programs take.
 class waiting_device final : public device_api {
  public:
   void launch(const launch_list&, std::size_t) override {}
   std::unique_ptr<executable> build(const launch_list&) override { return std::make_unique<nothing>(); }
-  [[nodiscard]] bool idle() noexcept override {
-    ++asked;
-    return is_idle;
-  }
   void mark(bool end) noexcept override { marks += end ? '>' : '<'; }
   [[nodiscard]] std::optional<double> elapsed() noexcept override { return time; }
 
-  int asked = 0;
-  bool is_idle = false;
   std::string marks;
   std::optional<double> time;
 
@@ -39,7 +36,8 @@ constexpr int kernels[8] = {};  // addresses that stand for functions
 
 class ProgramPace : public testing::Test {
  protected:
-  /// How many of the launches of a program are recorded, all or none. It takes `plain` or `recorded`.
+  /// How many of the launches of a program are recorded, all or none. It takes `plain` or `recorded`, and
+  /// `host` on the host.
   unsigned run(std::uint64_t key, unsigned count) {
     unsigned found = 0;
     recorder_.begin(key, true);
@@ -51,6 +49,7 @@ class ProgramPace : public testing::Test {
         recorder_.pass();
       }
     }
+    host_time += host;
     recorder_.end();
     device_.time = found != 0 ? recorded : plain;
     return found;
@@ -67,54 +66,47 @@ class ProgramPace : public testing::Test {
   }
 
   waiting_device device_;
-  recorder recorder_{device_};
+  recorder recorder_{device_, {}, host_clock};
   double plain = 10, recorded = 9;
+  std::uint64_t host = 10;
 };
 
 TEST_F(ProgramPace, GraphsAreTriedWhereTheDeviceWaits) {
-  device_.is_idle = true;
   EXPECT_EQ(runs(1, 40, 12), "---rrrrrrrrr");
-  EXPECT_EQ(device_.asked, 3);  // in one run: after 16 and 32 launches, and at the end
-  EXPECT_EQ(device_.marks, "<><><><>");
+  EXPECT_EQ(device_.marks, "<><><><><><><><>");  // runs 1, 2, 6, 7 and all later ones
   EXPECT_EQ(recorder_.statistics().passed_programs, 3u);
   EXPECT_EQ(recorder_.statistics().programs, 9u);
 }
 
-TEST_F(ProgramPace, HalfOfTheChecksDecides) {
-  for (const unsigned idle_checks : {5U, 6U}) {  // of ten while it runs, and one at the end
-    (void)run(idle_checks, 160);
-    recorder_.begin(idle_checks, true);
-    for (unsigned i = 0; i < 160; ++i) {
-      device_.is_idle = i / program_pace::interval < idle_checks;
-      recorder_.pass();
-    }
-    recorder_.end();
-    EXPECT_EQ(runs(idle_checks, 8, 3), idle_checks == 6 ? "-rr" : "---");
+TEST_F(ProgramPace, TheFurtherTheHostIsAheadTheLaterIsTheTrial) {
+  plain = 100;
+  recorded = 90;
+  for (const std::uint64_t time : {39U, 41U, 79U, 81U}) {
+    host = time;
+    const std::string first = std::string(3, '-') + std::string(17, 'r');
+    const std::string late = std::string(16, '-') + std::string(4, 'r');
+    EXPECT_EQ(runs(time, 40, 20), time == 39 ? std::string(20, '-') : time == 81 ? first : late);
   }
 }
 
+TEST_F(ProgramPace, OneRunInWhichTheDeviceWaitsIsEnough) {
+  (void)run(1, 40);
+  (void)run(1, 40);
+  host = 1;
+  EXPECT_EQ(runs(1, 40, 3), "-rr");
+}
+
 TEST_F(ProgramPace, TheyGoWhereTheySaveNothing) {
-  device_.is_idle = true;
   recorded = 10;
   EXPECT_EQ(runs(1, 40, 12), "---rrrrr----");
 }
 
-TEST_F(ProgramPace, ABusyDeviceGetsNone) {
-  EXPECT_EQ(runs(1, 40, 12), "------------");
-  EXPECT_EQ(device_.asked, 3);
-  EXPECT_EQ(device_.marks, "<><>");
-  EXPECT_EQ(recorder_.statistics().segments, 0u);
-  EXPECT_EQ(recorder_.statistics().eager_launches, 480u);
-}
-
 TEST_F(ProgramPace, LongProgramsGetNone) {
-  device_.is_idle = true;
   EXPECT_EQ(runs(1, program_pace::most_launches + 1, 5), "-----");
   EXPECT_EQ(runs(2, program_pace::most_launches, 5), "---rr");
 }
 
 TEST_F(ProgramPace, ProgramsHaveTheirOwnTimes) {
-  device_.is_idle = true;
   EXPECT_EQ(runs(1, 40, 3), "---");
   plain = 1;
   EXPECT_EQ(runs(2, 40, 12), "---rrrrr----");
@@ -122,20 +114,33 @@ TEST_F(ProgramPace, ProgramsHaveTheirOwnTimes) {
   EXPECT_EQ(runs(1, 40, 9), "rrrrrrrrr");
 }
 
+TEST_F(ProgramPace, WhatBecomesSlowerIsLeft) {
+  EXPECT_EQ(runs(1, 40, 10), "---rrrrrrr");
+  recorded = 12;  // the mean passes 1.06 times the 10 without graphs with the third time that is known
+  EXPECT_EQ(runs(1, 40, 8), "rrr-----");
+  plain = 20;  // known after the runs that settle, of which two have been; the mean passes at once
+  EXPECT_EQ(runs(1, 40, 4), "-rrr");
+}
+
+TEST_F(ProgramPace, OneSlowRunIsNoReason) {
+  EXPECT_EQ(runs(1, 40, 10), "---rrrrrrr");
+  recorded = 12;
+  EXPECT_EQ(runs(1, 40, 1), "r");
+  recorded = 9;
+  EXPECT_EQ(runs(1, 40, 5), "rrrrr");
+}
+
 TEST_F(ProgramPace, NothingIsRecordedWithoutTimes) {
-  device_.is_idle = true;
-  recorder_.begin(1, true);
-  recorder_.end();
-  for (int i = 0; i < 11; ++i) {
-    const bool found = run(1, 40) != 0;
+  for (int i = 0; i < 12; ++i) {
+    EXPECT_EQ(run(1, 40), 0u) << i;
     device_.time.reset();  // the device has not passed the mark yet
-    EXPECT_EQ(found, i >= 2 && i < 7) << i;
   }
 }
 
 TEST_F(ProgramPace, ProgramsAreMeasuredAgain) {
+  host = 1;
   EXPECT_EQ(runs(1, 8, 1000), std::string(1000, '-'));
-  device_.is_idle = true;
+  host = 10;
   EXPECT_EQ(runs(1, 8, 12), "---rrrrrrrrr");
 }
 

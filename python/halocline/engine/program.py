@@ -96,8 +96,11 @@ def trace_program(
         memory. keep_seeds, circuits, bootstrap: as for `Engine`.
     Raises MissingKey when the program needs others than those.
     """
-    plan = key_plan(params, program, *args, circuits=circuits, bootstrap=bootstrap)
+    first = _first_pass(params, program, args, circuits, bootstrap)
+    plan = first.key_plan
     requests = _requests(plan, keys)
+    if keep_seeds is None and isinstance(first._keep_seeds, frozenset):
+        keep_seeds = first._keep_seeds  # as bootstraps choose; the trace would begin with keys of other sizes
 
     def make_ghost() -> Engine:
         how: Any = {"keep_seeds": keep_seeds, "circuits": circuits, "bootstrap": bootstrap}
@@ -155,11 +158,22 @@ def key_plan(
     expect(params, Params, "key_plan")
     if not callable(program):
         raise WrongType(f"key_plan: got {kind_of(program)}, expected a function of ciphertexts")
+    return _first_pass(params, program, args, circuits, bootstrap).key_plan
+
+
+def _first_pass(
+    params: Params,
+    program: Callable[..., Any],
+    args: tuple[Any, ...],
+    circuits: CircuitChoice | None,
+    bootstrap: Any,
+) -> Engine:
+    """A ghost engine on which the program was called."""
     engine = Engine(params, device="ghost", circuits=circuits, bootstrap=bootstrap)
     arguments = tuple(shape_call(program, args, engine)), dict[str, Any]()
     engine._place(program, arguments)
     engine._call(program, arguments)
-    return engine.key_plan
+    return engine
 
 
 def shape_call(program: Callable[..., Any], args: tuple[Any, ...], engine: PlannedHost) -> list[Any]:

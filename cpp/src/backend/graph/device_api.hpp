@@ -27,8 +27,6 @@ class device_api {
   virtual void launch(const launch_list& list, std::size_t i) = 0;
   /// Makes a graph and gets it ready on the device.
   [[nodiscard]] virtual std::unique_ptr<executable> build(const launch_list& list) = 0;
-  /// Whether all work on the compute stream is done. Reports no errors.
-  [[nodiscard]] virtual bool idle() noexcept = 0;
   /// Marks the beginning and the end of what is to be timed on the compute stream.
   virtual void mark(bool end) noexcept = 0;
   /// Nanoseconds between the last two marks, once the device has passed the second; nothing where it has not.

@@ -2,37 +2,51 @@
 #include "backend/graph/program_pace.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace halocline::backend::graph {
+
+void program_pace::mean::add(double time) noexcept {
+  ns = std::isfinite(ns) ? ns + newest * (time - ns) : time;
+}
 
 bool program_pace::begin(std::uint64_t key) {
   if (known_.size() >= most) known_.clear();
   pace& of = known_[key];
   key_ = key;
   run_ = of.runs % pause;
-  if (run_ == 0) of = {of.runs};
-  ++of.runs;
-  launches_ = checked_ = idle_ = 0;
-  checks_ = run_ == 1;
-  const bool tries = of.waits && run_ >= first_recorded && run_ < decided;
-  times_ = run_ == 1 || run_ == 2 || (tries && run_ >= first_ready);
-  return tries || (run_ >= decided && of.recorded < of.plain);
-}
-
-void program_pace::end(bool idle) noexcept {
-  if (!checks_) return;
-  checks_ = false;
-  checked(idle);
-  if (const auto found = known_.find(key_); found != known_.end()) {
-    found->second.waits = share * idle_ >= checked_ && launches_ <= most_launches;
+  const std::uint64_t runs = of.runs;
+  if (run_ == 0) of = {};
+  of.runs = runs + 1;
+  launches_ = 0;
+  records_ = of.records;
+  if (of.tried_from == 0 || run_ < of.tried_from) {
+    times_ = run_ == 1 || run_ == 2;
+  } else if (const std::uint64_t number = run_ - of.tried_from; number < trial) {
+    records_ = true;
+    times_ = number >= ready;
+  } else {
+    times_ = of.settles == 0;
+    if (of.settles != 0) --of.settles;
   }
+  return records_;
 }
 
-void program_pace::timed(double ns) noexcept {
+void program_pace::timed(double host_ns, double device_ns) noexcept {
   const auto found = known_.find(key_);
   if (found == known_.end()) return;
-  double& least = run_ < first_recorded ? found->second.plain : found->second.recorded;
-  least = std::min(least, ns);
+  pace& of = found->second;
+  (records_ ? of.recorded : of.plain).add(device_ns);
+  if (run_ < first) {
+    if (launches_ > most_launches || host_ns < late_share * device_ns) return;
+    const std::uint64_t begins = host_ns < share * device_ns ? late : first;
+    of.tried_from = of.tried_from == 0 ? begins : std::min(of.tried_from, begins);
+  } else if (run_ < of.tried_from + trial) {
+    of.records = of.recorded.ns < of.plain.ns;
+  } else if ((records_ ? of.recorded.ns : of.plain.ns) > margin * (records_ ? of.plain.ns : of.recorded.ns)) {
+    of.records = !records_;
+    of.settles = settling;
+  }
 }
 
 }  // namespace halocline::backend::graph

@@ -13,51 +13,54 @@ namespace halocline::backend::graph {
 /// may gain. It is found out in the first runs of a program:
 ///
 /// * run 0 makes what later ones find, and is not measured;
-/// * runs 1 and 2 are launched as they come and timed. After every `interval` launches of run 1, and at its
-///   end, it is checked whether the device is idle. Where it is in less than one of `share` checks, or there
-///   are more than `most_launches` launches, the program is not recorded;
-/// * otherwise runs 3 to 7 are, of which the last two, whose graphs are ready, are timed;
-/// * later ones are if the least time of recorded runs is below that of the others.
+/// * runs 1 and 2 are launched as they come and timed, on the host and on the device. Where the host takes
+///   less than `late_share` of the device's time in both, it is well ahead, and the program is not recorded;
+///   nor is one of more than `most_launches` launches;
+/// * otherwise a trial follows: `trial` runs are recorded, of which the last two, whose graphs are ready, are
+///   timed. It begins with run 3 where the host takes `share` of the device's time or more, else with run
+///   `late`: a trial takes as long as a few runs, which programs that run rarely do not gain back;
+/// * later ones are recorded or not, as the mean times of the device say.
 ///
-/// After `pause` runs it begins anew.
+/// Hosts are slower at some times than at others, and arguments change. So programs that were tried are timed
+/// further: when the way in use takes `margin` times what the other one took last, that one is used, and timed
+/// from its fourth run on. After `pause` runs all begins anew.
 class program_pace {
  public:
-  static constexpr std::uint32_t interval = 16;  ///< launches between two checks
-  static constexpr std::uint32_t share = 2;
+  static constexpr double share = 0.8, late_share = 0.4, margin = 1.06;
+  static constexpr double newest = 0.25;  ///< weight of the last time in a mean
   static constexpr std::uint32_t most_launches = 4096;
-  static constexpr std::uint64_t first_recorded = 3, first_ready = 6, decided = 8;  ///< numbers of runs
+  static constexpr std::uint64_t first = 3, late = 16, trial = 5, ready = 3;  ///< runs
+  static constexpr std::uint32_t settling = 3;  ///< runs after a change that are not timed
   static constexpr std::uint64_t pause = 1000;
   static constexpr std::size_t most = 4096;  ///< programs with an entry
 
   /// A program begins. Returns whether it is to be recorded; otherwise each launch calls `launched`.
   [[nodiscard]] bool begin(std::uint64_t key);
-  /// A launch of a program that is not recorded. Returns whether a check is due.
-  [[nodiscard]] bool launched() noexcept { return checks_ && ++launches_ % interval == 0; }
-  /// The result of a check.
-  void checked(bool idle) noexcept {
-    ++checked_;
-    if (idle) ++idle_;
-  }
-  /// Whether a check is due at the end of the present program, and whether it is to be timed.
-  [[nodiscard]] bool checks() const noexcept { return checks_; }
+  void launched() noexcept { ++launches_; }
+  /// Whether the present program is to be timed.
   [[nodiscard]] bool times() const noexcept { return times_; }
-  /// It ends. @param idle result of the check at its end, if one is due
-  void end(bool idle) noexcept;
-  /// Nanoseconds of the device between begin and end of the program that began last.
-  void timed(double ns) noexcept;
+  /// Nanoseconds of the program that began last, on the host and on the device.
+  void timed(double host_ns, double device_ns) noexcept;
 
  private:
+  /// Mean of the times of a way to run a program, in nanoseconds.
+  struct mean {
+    double ns = std::numeric_limits<double>::infinity();
+    void add(double time) noexcept;
+  };
   struct pace {
     std::uint64_t runs = 0;
-    bool waits = false;                                                        ///< the device was often idle
-    double plain = std::numeric_limits<double>::infinity(), recorded = plain;  ///< least times
+    std::uint64_t tried_from = 0;  ///< the first run of the trial; 0: none
+    bool records = false;
+    std::uint32_t settles = 0;
+    mean plain, recorded;
   };
 
   std::unordered_map<std::uint64_t, pace> known_;
   // Of the program that began last.
   std::uint64_t key_ = 0, run_ = 0;
-  bool checks_ = false, times_ = false;
-  std::uint32_t launches_ = 0, checked_ = 0, idle_ = 0;
+  bool times_ = false, records_ = false;
+  std::uint32_t launches_ = 0;
 };
 
 }  // namespace halocline::backend::graph

@@ -29,7 +29,10 @@ void recorder::begin(std::uint64_t key, bool measured) noexcept {
   }
   passes_ = measured && !worth_recording(key);
   times_ = measured && pace_.times();
-  if (times_) device_.mark(false);
+  if (times_) {
+    began_ns_ = now_();
+    device_.mark(false);
+  }
   depth_ = 1;
   if (passes_) {
     ++counted_.passed_programs;
@@ -44,7 +47,7 @@ void recorder::begin(std::uint64_t key, bool measured) noexcept {
 bool recorder::worth_recording(std::uint64_t key) noexcept {
   try {
     if (was_timed_) {
-      if (const std::optional<double> ns = device_.elapsed()) pace_.timed(*ns);
+      if (const std::optional<double> ns = device_.elapsed()) pace_.timed(host_ns_, *ns);
     }
     was_timed_ = false;
     return pace_.begin(key);
@@ -57,7 +60,7 @@ void recorder::pass() noexcept {
   const std::lock_guard lock(mutex_);
   if (depth_ == 0 || !passes_) return;
   ++counted_.eager_launches;
-  if (pace_.launched()) pace_.checked(device_.idle());
+  pace_.launched();
 }
 
 void recorder::end() {
@@ -68,7 +71,6 @@ void recorder::end() {
     return;
   }
   if (passes_) {
-    pace_.end(pace_.checks() && device_.idle());
     finish_timing();
     depth_ = 0;
     passes_ = false;
@@ -88,6 +90,7 @@ void recorder::end() {
 void recorder::finish_timing() noexcept {
   if (!times_) return;
   device_.mark(true);
+  host_ns_ = static_cast<double>(now_() - began_ns_);
   was_timed_ = true;
 }
 

@@ -21,11 +21,11 @@ class recorder {
  public:
   /// @param now see `graph_cache`
   explicit recorder(device_api& device, const cache_limits& limits = {}, graph_cache::clock now = now_ns)
-      : device_(device), cache_(device, limits, counted_, now) {}
+      : device_(device), cache_(device, limits, counted_, now), now_(now) {}
 
   /// Begins a program, or a part of the one that is open, which then changes nothing. Programs with one key
   /// are expected to look alike.
-  /// @param measured record it only where the device waits for the host (`program_pace`)
+  /// @param measured record it only where that is faster (`program_pace`)
   void begin(std::uint64_t key, bool measured = false) noexcept;
   /// Ends what `begin` began; at the end of a program its launches are done.
   /// @throws device_error naming the operation whose launch fails
@@ -64,6 +64,7 @@ class recorder {
   device_api& device_;
   graph_statistics counted_;
   graph_cache cache_;
+  graph_cache::clock now_;
   program_pace pace_;
   launch_list list_;
   std::uint64_t key_ = 0;
@@ -71,6 +72,8 @@ class recorder {
   std::atomic<std::size_t> depth_ = 0;
   std::atomic<bool> passes_ = false;        ///< the present program is not recorded
   bool times_ = false, was_timed_ = false;  ///< the present program, and the last one
+  std::uint64_t began_ns_ = 0;              ///< that which is timed, on the host
+  double host_ns_ = 0;                      ///< and what it took there
   std::exception_ptr failure_;
 };
 

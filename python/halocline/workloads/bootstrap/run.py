@@ -50,6 +50,17 @@ class CallFacts:
     """Of the process, after the call."""
 
 
+def _settings(options: BootstrapRunOptions) -> dict[str, Any]:
+    """Settings of the bootstrapper. Under a plan its keys are those that suit the budget, unless it was said
+    which keys stay seeded, or the budget is a share of what is needed, which depends on the keys.
+    """
+    memory, settings = options.memory, dict(options.bootstrap)
+    is_share = isinstance(memory, str) and memory.strip().endswith("%")
+    if options.policy == "planned" and not (options.seeded or options.key_memory is not None or is_share):
+        settings = {"memory": memory} | settings
+    return settings
+
+
 class BootstrapRun:
     """One run of the workload. `report` is complete after `run`."""
 
@@ -61,7 +72,7 @@ class BootstrapRun:
     ) -> None:
         self.params, self.options, self._progress = params, options or BootstrapRunOptions(), progress
         self._phases = Stopwatch()
-        self.bootstrapper = make_bootstrapper(params, self.options.bootstrap)
+        self.bootstrapper = make_bootstrapper(params, _settings(self.options))
         seeds = range(self.options.seed, self.options.seed + self.options.batches)
         self.messages = [random_message(self.bootstrapper, seed) for seed in seeds]
         self.turn = np.exp(2j * np.pi * np.random.default_rng(1).uniform(0, 1, self.bootstrapper.slots))

@@ -114,7 +114,6 @@ class cuda_graph_api final : public graph::device_api {
   [[nodiscard]] std::unique_ptr<graph::executable> build(const graph::launch_list& list) override {
     return std::make_unique<cuda_graph>(device_, list);
   }
-  [[nodiscard]] bool idle() noexcept override { return succeeds(cudaStreamQuery(device_.compute())); }
   void mark(bool end) noexcept override {
     // Programs begin before any operation of theirs has made the card current, and events belong to that one.
     if (!succeeds(cudaSetDevice(device_.ordinal()))) return;
