@@ -75,8 +75,8 @@ class joined_products {
     if (ctx_.joining_budget() != 0) return most;
     return std::max<std::size_t>(1, ckks::key_dot_bytes(ctx_) / pair_bytes());
   }
-  /// Most bytes of the diagonals of a baby in a call: where they repeat less than a polynomial each. Without a
-  /// budget only keys count.
+  /// Most bytes of the diagonals of a baby in a call: where they repeat less than a polynomial each. Without
+  /// a budget only keys count.
   [[nodiscard]] std::size_t diagonal_bytes() const {
     if (ctx_.joining_budget() == 0) return 0;
     std::size_t sums = 0, largest = 0;

@@ -22,8 +22,8 @@ namespace halocline::backend::graph {
 /// * later ones are recorded or not, as the mean times of the device say.
 ///
 /// Hosts are slower at some times than at others, and arguments change. So programs that were tried are timed
-/// further: when the way in use takes `margin` times what the other one took last, that one is used, and timed
-/// from its fourth run on. After `pause` runs all begins anew.
+/// further: when the way in use takes `margin` times what the other one took last, that one is used, and
+/// timed from its fourth run on. After `pause` runs all begins anew.
 class program_pace {
  public:
   static constexpr double share = 0.8, late_share = 0.4, margin = 1.06;
