@@ -89,6 +89,14 @@ TEST_F(ProgramPace, TheFurtherTheHostIsAheadTheLaterIsTheTrial) {
   }
 }
 
+TEST_F(ProgramPace, ABusyDeviceGetsNone) {
+  host = 1;
+  EXPECT_EQ(runs(1, 40, 12), "------------");
+  EXPECT_EQ(device_.marks, "<><>");
+  EXPECT_EQ(recorder_.statistics().segments, 0u);
+  EXPECT_EQ(recorder_.statistics().eager_launches, 480u);
+}
+
 TEST_F(ProgramPace, OneRunInWhichTheDeviceWaitsIsEnough) {
   (void)run(1, 40);
   (void)run(1, 40);
