@@ -31,6 +31,7 @@ struct kernel_arguments {
   std::string driver = "unknown";             ///< version, which the CUDA runtime does not know
   bool reference = false, retrieval = false;  ///< only this part; both when neither is wanted
   bool key_sums = false;                      ///< only weighted sums of key products
+  bool key_rows = false;                      ///< only key products of digits in coefficient form
   std::string levels;                         ///< parameters of private retrieval: only its levels; or empty
 };
 
@@ -77,9 +78,12 @@ inline void declare(CLI::App& to, kernel_arguments& read) {
   auto* const reference = to.add_flag("--reference", read.reference, "the former only");
   auto* const retrieval = to.add_flag("--retrieval", read.retrieval, "those of private retrieval only");
   retrieval->excludes(reference);
-  to.add_flag("--key-sums", read.key_sums, "weighted sums of key products only")
+  auto* const sums = to.add_flag("--key-sums", read.key_sums, "weighted sums of key products only");
+  sums->excludes(reference)->excludes(retrieval);
+  to.add_flag("--key-rows", read.key_rows, "key products of digits in coefficient form only")
       ->excludes(reference)
-      ->excludes(retrieval);
+      ->excludes(retrieval)
+      ->excludes(sums);
   to.add_option("--levels", read.levels,
                 "only levels of expansions and selections, fused and not, and sums over rows in each variant")
       ->check(CLI::IsMember({"n2048", "n4096", "paper"}));

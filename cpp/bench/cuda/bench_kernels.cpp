@@ -60,6 +60,7 @@ class bench_run {
     shift();
     conversions();
     keys();
+    keys_of_coefficients();
     sums_of_keys();
     sampling();
   }
@@ -68,6 +69,12 @@ class bench_run {
     limbs_ = limbs;
     q_ = {special, limbs};
     sums_of_keys();
+  }
+  /// The products of digits in coefficient form alone.
+  void only_keys_of_coefficients(std::uint32_t limbs) {
+    limbs_ = limbs;
+    q_ = {special, limbs};
+    keys_of_coefficients();
   }
   [[nodiscard]] const std::vector<row>& rows() const noexcept { return rows_; }
   [[nodiscard]] double bandwidth() const noexcept { return bandwidth_; }
@@ -309,6 +316,44 @@ class bench_run {
     report_expansion(expanded);
   }
 
+  /// Key products of digits that a base conversion left, with and without the second phase of the transform
+  /// in the kernel. Raised limbs are read, written and read once more, or read twice and written once.
+  void keys_of_coefficients() {
+    const window all{0, special + limbs_};
+    std::vector<window> parts{{0, special}};
+    for (std::uint32_t first = 0; first < limbs_; first += digit) {
+      parts.push_back({special + first, std::min(digit, limbs_ - first)});
+    }
+    const auto digits = static_cast<std::uint32_t>(parts.size() - 1);
+    const backend::limb_view dst0 = rig_.limbs(all), dst1 = rig_.limbs(all);
+    std::vector<backend::key_digit> whole;
+    for (std::uint32_t d = 0; d < digits; ++d) {
+      whole.push_back({rig_.limbs(all), rig_.limbs(all).data, rig_.limbs(all).data, {}});
+    }
+    std::vector<backend::key_job> jobs;
+    for (const window& part : parts) {
+      backend::key_job& job = jobs.emplace_back(dst0.slice(part), dst1.slice(part), whole, false);
+      for (std::uint32_t d = 0; d < digits; ++d) {
+        job.digits[d].digit = job.digits[d].digit.slice(part);
+        job.digits[d].coefficients = parts[d + 1] != part;
+      }
+    }
+    const memory::buffer& table = rig_.keep(ring::automorphism_permutation(5, log_n));
+    const double raised = static_cast<double>(digits) * all.count - limbs_;
+    const double passes = static_cast<double>(all.count) * (3 * digits + 2) + 2 * raised;
+    const double mads = static_cast<double>(all.count) * (2 * digits + 2);
+    for (const bool turned : {false, true}) {
+      for (backend::key_job& job : jobs) job.permutation = turned ? &table : nullptr;
+      for (const bool rows : {false, true}) {
+        kernel_tuning tuning;
+        tuning.key_rows = rows;
+        measure("key_transform",
+                std::string(rows ? "rows in the product" : "transforms before") + (turned ? ", turned" : ""),
+                tuning, passes, mads, [&] { rig_.backend().key_multiply_accumulate(rig_.tables(), jobs); });
+      }
+    }
+  }
+
   /// Weighted sums of key products, as CoeffToSlot has them: keys of all digits, and of one.
   void sums_of_keys() {
     struct shape {
@@ -438,11 +483,15 @@ int main(int count, char** values) {
     std::printf("copy bandwidth %.2f TB/s\n", run.bandwidth() * 1e-12);
     if (!given.retrieval) {
       for (const std::uint32_t limbs : {chain, 23U}) {
-        given.key_sums ? run.only_sums_of_keys(limbs) : run.all(limbs);
+        if (given.key_rows) {
+          run.only_keys_of_coefficients(limbs);
+        } else {
+          given.key_sums ? run.only_sums_of_keys(limbs) : run.all(limbs);
+        }
       }
     }
     std::vector<retrieval_row> retrieval;
-    if (!given.reference && !given.key_sums)
+    if (!given.reference && !given.key_sums && !given.key_rows)
       retrieval = time_retrieval({run.bandwidth(), mad_rate, butterfly_rate});
     if (!given.out.empty()) write_json(run, retrieval, given);
   } catch (const std::exception& failure) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -17,6 +18,33 @@ struct part_addends {
 [[nodiscard]] inline part_addends addends_of(const key_job& job, const key_part& part) {
   const bool own = part.plus0.data != nullptr || part.plus1.data != nullptr;
   return {own ? part.plus0 : job.plus0, own ? part.plus1 : job.plus1};
+}
+
+/// Transforms of the digits that are in coefficient form, each in its place.
+[[nodiscard]] inline std::vector<unary_job> transforms_of(std::span<const key_job> jobs) {
+  std::vector<unary_job> transforms;
+  const auto add = [&](const std::vector<key_digit>& digits) {
+    for (const key_digit& each : digits) {
+      if (each.coefficients) transforms.push_back({each.digit, each.digit});
+    }
+  };
+  for (const key_job& job : jobs) {
+    add(job.digits);
+    for (const key_part& part : job.more) add(part.digits);
+  }
+  return transforms;
+}
+
+/// Whether any half of a key is expanded from a seed.
+[[nodiscard]] inline bool any_seeded(std::span<const key_job> jobs) {
+  const auto seeded = [](const std::vector<key_digit>& digits) {
+    return std::any_of(digits.begin(), digits.end(),
+                       [](const key_digit& each) { return each.key_a == nullptr; });
+  };
+  return std::any_of(jobs.begin(), jobs.end(), [&](const key_job& job) {
+    return seeded(job.digits) || std::any_of(job.more.begin(), job.more.end(),
+                                             [&](const key_part& part) { return seeded(part.digits); });
+  });
 }
 
 /// Calls `run(jobs)` with jobs that are a single sum each: once, and again for the second sum of jobs with

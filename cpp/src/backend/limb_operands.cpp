@@ -109,6 +109,8 @@ void term_of(operand_list& list, const key_dot_job& job, const key_term& term) {
     HALOCLINE_EXPECTS(digit.key_a != nullptr && digit.first_prime <= reference.primes.first, invalid_argument,
                       "key_dot: a key that is ", digit.key_a == nullptr ? "seeded" : "from a later prime on",
                       "; expected both halves, from the first prime of the job on or an earlier one");
+    HALOCLINE_EXPECTS(!digit.coefficients, invalid_argument,
+                      "key_dot: a digit in coefficient form; expected NTT form");
     list.read(digit.digit);
     half_key(list, digit, digit.key_b, reference.primes);
     half_key(list, digit, digit.key_a, reference.primes);
@@ -286,6 +288,11 @@ void key_sum(operand_list& list, const key_job& job, const std::vector<key_digit
                       " on for a product from prime ", job.dst0.primes.first, " on; expected an earlier one");
     const std::size_t offset = (job.dst0.primes.first - digit.first_prime) * limb_bytes;
     list.read(digit.digit);
+    if (digit.coefficients) {
+      list.read_roots(digit.digit.primes);
+      list.write(digit.digit);
+      list.rename(transforming_key_product);
+    }
     list.read_bytes(digit.key_b, offset, bytes);
     if (digit.key_a != nullptr) {
       list.read_bytes(digit.key_a, offset, bytes);

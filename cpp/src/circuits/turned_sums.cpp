@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "circuits/turned_sums.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "halocline/rns/mod_down.hpp"
@@ -26,7 +27,11 @@ class turned_products {
     } else {
       for (const turned_sum& each : sums) inputs.push_back(each.sum.second.chain());
     }
-    digits_ = rns::mod_up(ctx.ring(), ctx.converter(), inputs);
+    const bool joined = std::all_of(sums.begin(), sums.end(), [&](const turned_sum& each) {
+      return ckks::joins_transforms(ctx, *each.key);
+    });
+    digits_ = rns::mod_up(ctx.ring(), ctx.converter(), inputs,
+                          joined ? rns::digit_form::coefficients : rns::digit_form::points);
     for (std::size_t i = 0; i < sums.size(); ++i) {
       joined_product& product = products.emplace_back();
       product.digits = &digits_[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotations and conjugation. The automorphism is applied after the key switch, so that one decomposition
-// serves any number of rotations of the same ciphertext.
+// Rotations and conjugation. The automorphism is applied to the products with the key, so that one
+// decomposition serves any number of rotations of the same ciphertext, and no pass over the result is needed.
 #include <algorithm>
 #include <utility>
 
@@ -29,19 +29,13 @@ struct turn {
   key_id key;  ///< the secret key of the result
 };
 
-/// The turns of `a`, where `extended` are the products of its second component with their keys.
-std::vector<ciphertext> apply_galois(context& ctx, const ciphertext& a, std::span<const poly_pair> extended,
+/// The turns of `a`, where `extended` are the products of its second component with their keys, turned.
+std::vector<ciphertext> finish_turns(context& ctx, const ciphertext& a, std::span<const poly_pair> extended,
                                      std::span<const turn> turns) {
-  const std::vector<std::vector<ring::poly>> switched = finish_switch(ctx, extended, a.level, a.level);
-  std::vector<turned_poly> parts;
-  for (std::size_t i = 0; i < turns.size(); ++i) {
-    for (const ring::poly& each : switched[i]) parts.push_back({&each, turns[i].element});
-  }
-  std::vector<ring::poly> turned =
-      apply_automorphisms(ctx, parts, memory::object_class::ciphertext, ciphertext_tag);
+  std::vector<std::vector<ring::poly>> switched = finish_switch(ctx, extended, a.level, a.level);
   std::vector<ciphertext> results(turns.size());
-  for (std::size_t i = 0; i < turned.size(); ++i) results[i / 2].parts.push_back(std::move(turned[i]));
   for (std::size_t i = 0; i < turns.size(); ++i) {
+    results[i].parts = std::move(switched[i]);
     results[i].level = a.level;
     results[i].scale = a.scale;
     results[i].slots = a.slots;
@@ -68,9 +62,13 @@ ciphertext apply_galois_once(context& ctx, key_set& keys, const ciphertext& a, s
                              const char* operation = "rotate") {
   key_id secret = a.key;
   const evaluation_key& key = matching_key(keys, element, a.level, secret, operation);
-  const poly_pair extended = switch_product(ctx, part(a, 1), key, part(a, 0));
+  const arith::window special = ctx.parameters().special_window(), chain = part(a, 1).primes;
+  const poly_pair extended =
+      make_pair(ctx, special, chain, memory::object_class::scratch, "key_switch.product");
+  const switch_term term{&key, element};
+  switch_sum(ctx, {part(a, 1), part(a, 0)}, {&term, 1}, extended, false);
   const turn one{element, secret};
-  return only(apply_galois(ctx, a, std::span(&extended, 1), std::span(&one, 1)));
+  return only(finish_turns(ctx, a, std::span(&extended, 1), std::span(&one, 1)));
 }
 
 }  // namespace
@@ -130,6 +128,7 @@ std::vector<ciphertext> evaluator::rotate_hoisted(const ciphertext& a, std::span
     joined_product& product = products.emplace_back();
     product.key = &matching_key(keys_, element, a.level, made.key, "rotate");
     product.options.plus0 = part(a, 0);
+    product.options.galois_element = element;
   }
   if (!products.empty()) {
     const rns::raised_digits digits = rns::mod_up(ctx_.ring(), ctx_.converter(), part(a, 1));
@@ -140,7 +139,7 @@ std::vector<ciphertext> evaluator::rotate_hoisted(const ciphertext& a, std::span
       key_products(ctx_, rest.first(count));
       std::vector<poly_pair> extended;
       for (joined_product& each : rest.first(count)) extended.push_back(std::move(each.total));
-      std::vector<ciphertext> turned = apply_galois(ctx_, a, extended, std::span(turns).subspan(done, count));
+      std::vector<ciphertext> turned = finish_turns(ctx_, a, extended, std::span(turns).subspan(done, count));
       for (std::size_t i = 0; i < count; ++i) results[places[done + i]] = std::move(turned[i]);
       done += count;
     }

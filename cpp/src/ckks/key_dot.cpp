@@ -54,6 +54,8 @@ class part {
     HALOCLINE_EXPECTS(source_.digits != nullptr, invalid_argument,
                       "key_dot: a term with a key, and no digits; decompose the second component");
     const rns::raised_digits& digits = *source_.digits;
+    HALOCLINE_EXPECTS(digits.form == rns::digit_form::points, invalid_argument,
+                      "key_dot: digits in coefficient form, which are for one product; expected NTT form");
     HALOCLINE_EXPECTS(takes_key(key) && digits.numbers.back() < key.digits.size(), invalid_argument,
                       "key_dot: a key that is seeded, or has ", key.digits.size(), " digits instead of ",
                       digits.numbers.back() + 1, "; expand it, or use key_product");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halocline/ckks/key_switch.hpp"
 
+#include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -15,14 +17,15 @@ namespace {
 using backend::limb_view;
 using memory::object_class;
 
-/// One multiply-accumulate; `limbs(i)` are those of digit i.
+/// One multiply-accumulate; `limbs(i)` are those of digit i. `own`: the digit whose own primes they are.
 template <typename LimbsT>
 backend::key_job make_job(const limb_view& first, const limb_view& second, const rns::raised_digits& digits,
-                          const evaluation_key& key, LimbsT limbs) {
+                          const evaluation_key& key, std::optional<std::size_t> own, LimbsT limbs) {
   backend::key_job job{first, second, {}, false};
   for (std::size_t i = 0; i < digits.digits.size(); ++i) {
     const evaluation_key_digit& digit = key.digits[digits.numbers[i]];
     job.digits.push_back({limbs(i), &digit.b, digit.a ? &digit.a : nullptr, digit.source});
+    job.digits.back().coefficients = digits.form == rns::digit_form::coefficients && own != i;
   }
   return job;
 }
@@ -78,8 +81,9 @@ void check_product(context& ctx, const joined_product& of, arith::window chain) 
 
 /// The part of a product modulo the special primes.
 backend::key_job special_job(const joined_product& of, const poly_pair& total) {
-  backend::key_job job = make_job(total.first.special(), total.second.special(), *of.digits, *of.key,
-                                  [&](std::size_t i) { return of.digits->digits[i].special(); });
+  backend::key_job job =
+      make_job(total.first.special(), total.second.special(), *of.digits, *of.key, std::nullopt,
+               [&](std::size_t i) { return of.digits->digits[i].special(); });
   if (of.options.extended0 != nullptr) add_as_it_is(job, of.options.extended0->special());
   return job;
 }
@@ -88,8 +92,9 @@ backend::key_job special_job(const joined_product& of, const poly_pair& total) {
 backend::key_job run_job(context& ctx, const joined_product& of, const poly_pair& total, std::size_t run) {
   const arith::window part = of.digits->runs[run];
   const product_options& options = of.options;
-  backend::key_job job = make_job(total.first.chain().slice(part), total.second.chain().slice(part),
-                                  *of.digits, *of.key, [&](std::size_t i) { return of.digits->at(i, run); });
+  backend::key_job job =
+      make_job(total.first.chain().slice(part), total.second.chain().slice(part), *of.digits, *of.key, run,
+               [&](std::size_t i) { return of.digits->at(i, run); });
   if (options.extended0 != nullptr) {
     add_as_it_is(job, options.extended0->chain().slice(part));
     return job;
@@ -176,6 +181,11 @@ void add_to(context& ctx, std::span<const joined_product> products, const poly_p
 }
 
 }  // namespace
+
+bool joins_transforms(const context& ctx, const evaluation_key& key) {
+  const auto seeded = [](const evaluation_key_digit& digit) { return !digit.a; };
+  return ctx.cache_bytes() != 0 && std::none_of(key.digits.begin(), key.digits.end(), seeded);
+}
 
 poly_pair make_pair(context& ctx, arith::window special, arith::window chain, object_class cls,
                     const char* tag) {

@@ -82,6 +82,7 @@ class grouped_switch {
                         chain_.end(), "); expected the same");
     }
     digits_ = rns::digits_of(ctx.ring(), chain_);
+    joined_ = terms.size() == 1 && joins_transforms(ctx, *terms.front().key);
     for (const switch_term& each : terms) {
       HALOCLINE_EXPECTS(digits_.back().number < each.key->digits.size(), invalid_argument,
                         "switch_product: the key has ", each.key->digits.size(),
@@ -174,7 +175,7 @@ class grouped_switch {
       }
     }
     ctx_.device().base_convert(ctx_.tables(), conversions);
-    ctx_.device().ntt(ctx_.tables(), transforms);
+    if (!joined_) ctx_.device().ntt(ctx_.tables(), transforms);
   }
 
   /// The sum of one term.
@@ -184,6 +185,7 @@ class grouped_switch {
     for (std::size_t i = 0; i < digits_.size(); ++i) {
       const evaluation_key_digit& digit = term.key->digits[digits_[i].number];
       part.digits.push_back({digit_view(k, i, s), &digit.b, digit.a ? &digit.a : nullptr, digit.source});
+      part.digits.back().coefficients = joined_ && s.run != static_cast<int>(i);
     }
     return part;
   }
@@ -226,6 +228,7 @@ class grouped_switch {
   std::span<const switch_term> terms_;
   window chain_{};
   std::vector<rns::digit_run> digits_;
+  bool joined_ = false;                 ///< the product transforms the digits
   std::vector<memory::buffer> raised_;  ///< of each polynomial
   std::uint32_t size_ = 0;
 };

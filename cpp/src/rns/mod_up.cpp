@@ -71,7 +71,7 @@ raised_digits mod_up(ring::context& ring, base_converter& converter, const limb_
 }
 
 std::vector<raised_digits> mod_up(ring::context& ring, base_converter& converter,
-                                  std::span<const limb_view> sources) {
+                                  std::span<const limb_view> sources, digit_form form) {
   HALOCLINE_EXPECTS(!sources.empty(), invalid_argument, "mod_up: no polynomials; expected at least one");
   const window chain = sources.front().primes;
   const window special = ring.shape().special;
@@ -82,7 +82,10 @@ std::vector<raised_digits> mod_up(ring::context& ring, base_converter& converter
   }
   const std::vector<ring::poly> coefficients = to_coefficients(ring, sources);
   std::vector<raised_digits> results;
-  for (const limb_view& each : sources) results.push_back(allocate_digits(ring, each));
+  for (const limb_view& each : sources) {
+    results.push_back(allocate_digits(ring, each));
+    results.back().form = form;
+  }
   std::vector<backend::convert_job> conversions;
   std::vector<backend::unary_job> transforms;
   for (std::size_t i = 0; i < results.front().digits.size(); ++i) {
@@ -101,7 +104,7 @@ std::vector<raised_digits> mod_up(ring::context& ring, base_converter& converter
     }
   }
   ring.device().base_convert(ring.tables(), conversions);
-  ring.device().ntt(ring.tables(), transforms);
+  if (form == digit_form::points) ring.device().ntt(ring.tables(), transforms);
   return results;
 }
 

@@ -40,6 +40,8 @@ class emulated_executor {
  public:
   emulated_executor(const backend::ring_tables& ring, const memory::access& at) : resolve_(ring, at) {}
 
+  [[nodiscard]] const backend::cuda::resolver<WordT>& resolve() const { return resolve_; }
+
   void binary(backend::cuda::binary_kind kind, std::span<const backend::binary_job> jobs) const {
     run_binary(kind, resolve_, {}, jobs, map_{});
   }
@@ -105,7 +107,7 @@ class emulated_executor {
     });
   }
   void key_multiply_accumulate(std::span<const backend::key_job> jobs) const {
-    plan_key(resolve_, {}, {}, jobs, [](const auto& p, std::uint32_t rows) {
+    plan_key(resolve_, {}, {}, false, jobs, [](const auto& p, std::uint32_t rows) {
       if (p.seeded) {
         const auto with_rule = [&]<stream_rule Rule>() {
           for_each_tile(

@@ -121,7 +121,7 @@ TEST(Profile, TimesTheStepsOfTheCpuByOperation) {
   EXPECT_THAT(outer, ElementsAre("multiply", "rotate"));
   EXPECT_EQ(calls["tensor"], 1U);
   EXPECT_GE(calls["key_multiply_accumulate"], 2U);  // relinearization and rotation
-  EXPECT_GE(calls["automorphism"], 1U);
+  EXPECT_EQ(calls.count("automorphism"), 0U);       // part of the product
   const std::uint64_t steps = rig.ctx->runtime().statistics().steps;
   EXPECT_GE(steps, p.rows.size());
 }

@@ -19,11 +19,17 @@ struct key_digit {
   const memory::buffer* key_a = nullptr;  ///< like key_b; nullptr when seeded
   uniform_source a_source{};              ///< expands to key_a when key_a is nullptr
   std::uint32_t first_prime = 0;          ///< at most the first of the job
+  /// In key products: the limbs are in coefficient form, and the operation transforms them. They are of no
+  /// other digit of the call, and hold nothing of meaning afterwards.
+  bool coefficients = false;
 };
 
 /// Name in traces of a step of key products in which halves of keys are expanded from their seeds: it reads
 /// fewer bytes than one with whole keys, and takes longer on GPUs.
 inline constexpr std::string_view seeded_key_product = "key_multiply_accumulate:seeded";
+
+/// Name in traces of a step that also transforms digits, of keys that are not seeded.
+inline constexpr std::string_view transforming_key_product = "key_multiply_accumulate:transforming";
 
 /// Digits with another key, and the automorphism of their sums: see `key_job::more`.
 struct key_part {
@@ -60,7 +66,7 @@ inline constexpr std::size_t most_dot_digits = 64;
 /// Both sums of products of digits with a key, as those of a `key_job`, that a `key_dot_job` weighs: they are
 /// written nowhere. No digits: the addends alone.
 struct key_term {
-  std::vector<key_digit> digits;  ///< not seeded; at most `most_dot_digits`
+  std::vector<key_digit> digits;  ///< not seeded, in NTT form; at most `most_dot_digits`
   limb_view plus0{};
   limb_view plus1{};
   const memory::buffer* permutation = nullptr;

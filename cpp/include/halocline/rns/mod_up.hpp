@@ -10,8 +10,14 @@
 
 namespace halocline::rns {
 
-/// The digits of one polynomial, each raised to the special primes and the whole chain window, in NTT form. A
-/// digit's own limbs are those of the polynomial itself and are not copied, so the polynomial must outlive
+/// What the raised limbs of digits hold.
+enum class digit_form : std::uint8_t {
+  points,        ///< NTT form
+  coefficients,  ///< for one product with a key, which transforms them and leaves nothing of meaning in them
+};
+
+/// The digits of one polynomial, each raised to the special primes and the whole chain window. A digit's own
+/// limbs are those of the polynomial itself, in NTT form, and are not copied, so the polynomial must outlive
 /// this.
 struct raised_digits {
   arith::window chain;                 ///< window of the decomposed polynomial
@@ -19,6 +25,7 @@ struct raised_digits {
   std::vector<std::uint32_t> numbers;  ///< key digit that each entry belongs to
   std::vector<arith::window> runs;     ///< own primes of each entry; together they are `chain`
   std::vector<ring::poly> digits;      ///< special window + chain, without meaning on the own primes
+  digit_form form = digit_form::points;
 
   /// Limbs of entry i modulo the primes of `runs[run]`.
   [[nodiscard]] backend::limb_view at(std::size_t i, std::size_t run) const noexcept {
@@ -43,12 +50,14 @@ struct digit_run {
 /// Splits `source` (NTT form, chain window of a level) into the key-switching digits of its parameters and
 /// raises each to special primes x chain: ModUp of Han and Ki, "Better bootstrapping for approximate
 /// homomorphic encryption", 2020, with centred digits. Cost for L limbs, K special primes, d digits: L
-/// inverse NTTs, d base conversions, d (L + K) - L NTTs.
+/// inverse NTTs, d base conversions, d (L + K) - L NTTs, which are left to the product with a key where the
+/// digits stay in coefficient form.
 [[nodiscard]] raised_digits mod_up(ring::context& ring, base_converter& converter,
                                    const backend::limb_view& source);
 /// The same of several polynomials of one chain window, in joined calls of the backend.
 /// @throws invalid_argument for none, and for different windows
 [[nodiscard]] std::vector<raised_digits> mod_up(ring::context& ring, base_converter& converter,
-                                                std::span<const backend::limb_view> sources);
+                                                std::span<const backend::limb_view> sources,
+                                                digit_form form = digit_form::points);
 
 }  // namespace halocline::rns

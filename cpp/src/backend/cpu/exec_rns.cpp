@@ -161,6 +161,8 @@ void multiply_first(const executor<WordT>& on, std::span<const key_job> jobs) {
 
 template <typename WordT>
 void key_multiply_accumulate(const executor<WordT>& on, std::span<const key_job> jobs) {
+  const std::vector<unary_job> transforms = transforms_of(jobs);
+  transform<WordT, &kernel_set<WordT>::ntt>(on, transforms);
   for_each_key_part(jobs, [&](std::span<const key_job> sums) { multiply_first(on, sums); });
 }
 

@@ -203,6 +203,8 @@ void key_dot(const executor<WordT>& on, std::span<const key_dot_job> jobs) {
 
 template <typename WordT>
 void key_multiply_accumulate(const executor<WordT>& on, std::span<const key_job> jobs) {
+  const std::vector<unary_job> transforms = transforms_of(jobs);
+  if (!transforms.empty()) run_ntt<WordT>(on, transforms);
   for_each_key_part(jobs, [&](std::span<const key_job> sums) { multiply_first(on, sums); });
 }
 

@@ -49,6 +49,11 @@ __device__ __forceinline__ void publish_barriers() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+/// What this thread did with shared memory comes before the copies to it that are asked for later.
+__device__ __forceinline__ void release_to_copies() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
 /// Begins to copy `bytes`; both addresses and the number of bytes are multiples of 16.
 __device__ __forceinline__ void copy_bulk(const void* from, void* to, std::uint32_t bytes,
                                           stage_barrier& done) {

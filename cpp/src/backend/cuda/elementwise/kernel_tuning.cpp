@@ -26,6 +26,7 @@ constexpr kernel_tuning hopper() {
   kernel_tuning row;
   row.large = {cache_hint::evict_first, cache_hint::keep_most, cache_hint::evict_first};
   row.cached_bytes = std::uint64_t{50} << 20;
+  row.key_rows = true;
   return row;
 }
 

@@ -17,6 +17,7 @@ struct kernel_tuning {
   cache_hint keys = cache_hint::evict_first;  ///< halves of keys
   std::uint32_t threads = 256;                ///< of a block of an elementwise kernel
   std::uint32_t packs = 2;   ///< 1 or 2: packs of 16 bytes per thread of an elementwise kernel
+  bool key_rows = false;     ///< second phase of the transform of digits within their key product
   bool pipe_key_dot = true;  ///< weighted sums of key products by way of shared memory, where the card can
   bool convert_tensor_cores = true;  ///< base conversion of 32-bit words with matrix instructions
   cache_hint convert_store = cache_hint::normal;

@@ -3,6 +3,9 @@
 #include "backend/cuda/elementwise/kernel_tuning.hpp"
 #include "backend/cuda/executor.hpp"
 #include "backend/cuda/key/key_plan.hpp"
+#include "backend/cuda/key/key_rows.hpp"
+#include "backend/cuda/ntt/ntt_jobs.hpp"
+#include "backend/cuda/ntt/ntt_tuning.hpp"
 
 namespace halocline::backend::cuda {
 namespace {
@@ -104,11 +107,31 @@ auto seeded_kernel(const key_params<WordT>& p) {
                                               : seeded_kernel_of<WordT, stream_rule::chacha20_retry>(p);
 }
 
+/// Transforms digits in coefficient form. Whether only their first phase, because kernels of products do the
+/// second one: where no key is seeded, in rings of 2^16 with 32-bit words.
+template <typename WordT>
+bool transform_digits(const executor<WordT>& on, const kernel_tuning& tuning, std::span<const key_job> jobs) {
+  const std::vector<unary_job> transforms = transforms_of(jobs);
+  if (transforms.empty()) return false;
+  if constexpr (sizeof(WordT) == 4) {
+    if (tuning.key_rows && on.resolve.log_n() == 2 * row_stages && !any_seeded(jobs)) {
+      transform_columns(on, transforms);
+      return true;
+    }
+  }
+  transform_limbs<WordT>(on, transforms, false);
+  return false;
+}
+
 template <typename WordT>
 void key_multiply_accumulate(const executor<WordT>& on, std::span<const key_job> jobs) {
   const kernel_tuning& tuning = tuning_of(on.launch.device().architecture());
-  plan_key(on.resolve, tuning.keys, cache_hint::normal, jobs,
+  const bool rows = transform_digits(on, tuning, jobs);
+  plan_key(on.resolve, tuning.keys, cache_hint::normal, rows, jobs,
            [&](const key_params<WordT>& params, std::uint32_t limbs) {
+             if constexpr (sizeof(WordT) == 4) {
+               if (params.rows) return launch_key_rows(on.launch, params, limbs);
+             }
              const std::uint32_t packs = params.words / pack<WordT>::size;
              if (params.seeded) {
                const std::uint32_t blocks = (packs + stream_blocks - 1) / stream_blocks;

@@ -28,6 +28,7 @@ struct key_params {
     const WordT* a;  ///< nullptr: expanded from the seed
     arith::chacha_key key;
     std::uint32_t stream;
+    bool rows;  ///< half transformed: the first phase is done, the second one is left
   };
   struct job {
     WordT* dst[2];
@@ -41,6 +42,7 @@ struct key_params {
   };
   batch<job, key_jobs> jobs;
   const modulus<WordT>* moduli = nullptr;
+  const WordT* roots = nullptr;  ///< as `ring_tables::roots`, where digits are half transformed
   std::uint32_t words = 0;
   std::uint32_t digits = 0;
   std::uint32_t log_words = 0;
@@ -48,6 +50,7 @@ struct key_params {
   stream_rule rule = stream_rule::chacha8_spare;
   bool turned = false;  ///< whether any job has a permutation or several parts
   bool summed = false;  ///< whether any job has several parts
+  bool rows = false;    ///< whether any digit is half transformed; then none is seeded
   cache_hint keys = cache_hint::evict_first;
   cache_hint data = cache_hint::normal;
   digit digit_list[key_digits] = {};
@@ -64,6 +67,7 @@ struct key_sums {
 template <typename WordT>
 HALOCLINE_HOST_DEVICE inline void key_add(key_sums<WordT>& sums, const pack<WordT>& d, const pack<WordT>& b,
                                           const pack<WordT>& a) {
+  HALOCLINE_UNROLL
   for (unsigned i = 0; i < pack<WordT>::size; ++i) {
     sums.half[0][i] += static_cast<double_word<WordT>>(d.word[i]) * b.word[i];
     sums.half[1][i] += static_cast<double_word<WordT>>(d.word[i]) * a.word[i];
@@ -72,8 +76,9 @@ HALOCLINE_HOST_DEVICE inline void key_add(key_sums<WordT>& sums, const pack<Word
 
 template <typename WordT>
 HALOCLINE_HOST_DEVICE inline void key_normalise(key_sums<WordT>& sums, const modulus<WordT>& q) {
-  for (auto& half : sums.half) {
-    for (auto& sum : half) sum = normalise<WordT>(sum, q);
+  HALOCLINE_UNROLL
+  for (unsigned i = 0; i < pack<WordT>::size; ++i) {
+    for (unsigned h = 0; h < 2; ++h) sums.half[h][i] = normalise<WordT>(sums.half[h][i], q);
   }
 }
 
@@ -110,14 +115,16 @@ template <typename WordT>
 [[nodiscard]] HALOCLINE_HOST_DEVICE inline pack<WordT> key_result(const key_params<WordT>& p,
                                                                   const key_place& place, unsigned h,
                                                                   const key_sums<WordT>& sums,
-                                                                  const modulus<WordT>& q) {
+                                                                  const modulus<WordT>& q,
+                                                                  cache_policy policy) {
   const WordT* const addend = p.jobs.items[place.number].plus[h];
   pack<WordT> result;
+  HALOCLINE_UNROLL
   for (unsigned i = 0; i < pack<WordT>::size; ++i) {
     result.word[i] = arith::montgomery_reduce<WordT>(sums.half[h][i], q);
   }
   if (addend == nullptr) return result;
-  const pack<WordT> plus = load<WordT>(addend + offset_of(p, place), make_policy(p.data));
+  const pack<WordT> plus = load<WordT>(addend + offset_of(p, place), policy);
   for (unsigned i = 0; i < pack<WordT>::size; ++i) {
     result.word[i] =
         subtract_once<WordT>(result.word[i] + arith::mul_mod(plus.word[i], p.factor[place.limb], q), q.value);
@@ -128,12 +135,13 @@ template <typename WordT>
 /// Writes both outputs.
 template <typename WordT>
 HALOCLINE_HOST_DEVICE inline void key_finish(const key_params<WordT>& p, const key_place& place,
-                                             const key_sums<WordT>& sums, const modulus<WordT>& q) {
+                                             const key_sums<WordT>& sums, const modulus<WordT>& q,
+                                             cache_policy policy) {
   const auto& job = p.jobs.items[place.number];
-  const cache_policy policy = make_policy(p.data);
+  HALOCLINE_UNROLL
   for (unsigned h = 0; h < 2; ++h) {
     WordT* const dst = job.dst[h] + offset_of(p, place);
-    pack<WordT> result = key_result(p, place, h, sums, q);
+    pack<WordT> result = key_result(p, place, h, sums, q, policy);
     if (job.accumulate) {
       const pack<WordT> before = load<WordT>(dst, policy);
       for (unsigned i = 0; i < pack<WordT>::size; ++i) {
@@ -178,7 +186,7 @@ HALOCLINE_HOST_DEVICE inline void key_products(const key_params<WordT>& p, const
 template <typename WordT>
 HALOCLINE_HOST_DEVICE inline void key_body(const key_params<WordT>& p, const key_position& at) {
   key_products(p, at, [&](const key_place& place, const key_sums<WordT>& sums, const modulus<WordT>& q) {
-    key_finish(p, place, sums, q);
+    key_finish(p, place, sums, q, make_policy(p.data));
   });
 }
 

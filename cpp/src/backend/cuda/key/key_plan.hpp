@@ -24,6 +24,8 @@ void add_digit(key_params<WordT>& p, const resolver<WordT>& resolve, const key_d
   item.a = digit.key_a != nullptr ? resolve.template raw<WordT>(*digit.key_a) + offset : nullptr;
   item.key = arith::make_chacha_key(digit.a_source.seed.data());
   item.stream = digit.a_source.stream;
+  item.rows = digit.coefficients && p.roots != nullptr;
+  p.rows |= item.rows;
   if (digit.key_a != nullptr) return;
   p.seeded = true;
   p.rule = digit.a_source.rule;
@@ -154,12 +156,14 @@ class key_planner {
   std::uint32_t head_ = 0;  ///< the job that was added last, without those that joined it
 };
 
-/// The launches of a call.
+/// The launches of a call. `rows`: digits in coefficient form have been through the first phase of their
+/// transform; otherwise they have been transformed.
 template <typename WordT, typename EmitT>
-void plan_key(const resolver<WordT>& resolve, cache_hint keys, cache_hint data, std::span<const key_job> jobs,
-              const EmitT& emit) {
+void plan_key(const resolver<WordT>& resolve, cache_hint keys, cache_hint data, bool rows,
+              std::span<const key_job> jobs, const EmitT& emit) {
   key_params<WordT> empty;
   empty.moduli = resolve.moduli();
+  if (rows) empty.roots = resolve.roots();
   empty.words = static_cast<std::uint32_t>(resolve.n());
   empty.log_words = resolve.log_n();
   empty.keys = keys;

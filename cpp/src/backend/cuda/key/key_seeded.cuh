@@ -94,7 +94,8 @@ HALOCLINE_HOST_DEVICE inline void key_seeded_finish(const key_params<WordT>& p, 
                                                     const key_sums<WordT>& sums) {
   const key_place place = place_of(p, at);
   if (place.index >= p.words) return;
-  key_finish(p, place, sums, p.moduli[p.jobs.items[place.number].first_prime + place.local]);
+  key_finish(p, place, sums, p.moduli[p.jobs.items[place.number].first_prime + place.local],
+             make_policy(p.data));
 }
 
 /// Keeps the sums of this thread's pack for `key_turn`, in the place of its halves b, which no other thread

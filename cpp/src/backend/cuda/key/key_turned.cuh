@@ -47,8 +47,9 @@ template <typename WordT>
 HALOCLINE_HOST_DEVICE inline void key_keep(const key_params<WordT>& p, const coordinates& source,
                                            const key_place& place, const key_sums<WordT>& sums,
                                            const modulus<WordT>& q, pack<WordT>* exchange) {
+  const cache_policy policy = make_policy(p.data);
   for (unsigned h = 0; h < 2; ++h) {
-    exchange[h * source.threads + source.thread] = key_result(p, place, h, sums, q);
+    exchange[h * source.threads + source.thread] = key_result(p, place, h, sums, q, policy);
   }
 }
 

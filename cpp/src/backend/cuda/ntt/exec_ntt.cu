@@ -148,8 +148,18 @@ void ntt_linear_combine(const executor<WordT>& on, std::span<const linear_job> j
 
 }  // namespace
 
-void transform_limbs(const executor<std::uint32_t>& on, std::span<const unary_job> jobs, bool inverse) {
+template <typename WordT>
+void transform_limbs(const executor<WordT>& on, std::span<const unary_job> jobs, bool inverse) {
   inverse ? intt(on, jobs) : ntt(on, jobs);
+}
+template void transform_limbs(const executor<std::uint32_t>&, std::span<const unary_job>, bool);
+template void transform_limbs(const executor<std::uint64_t>&, std::span<const unary_job>, bool);
+
+void transform_columns(const executor<std::uint32_t>& on, std::span<const unary_job> jobs) {
+  transform<std::uint32_t>(on.launch, on.resolve, jobs,
+                           [&](const ntt_choice&, plain_ntt_params<std::uint32_t>& params) {
+                             launch_ntt_columns(on.launch, params);
+                           });
 }
 
 template <typename WordT>

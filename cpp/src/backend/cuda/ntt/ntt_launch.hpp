@@ -11,6 +11,8 @@ namespace halocline::backend::cuda {
 /// `choice.polys` polynomials per group.
 template <typename WordT>
 void launch_ntt(const launcher& launch, const ntt_choice& choice, plain_ntt_params<WordT>& params);
+/// Their first phase alone, in rings of 2^16.
+void launch_ntt_columns(const launcher& launch, plain_ntt_params<std::uint32_t>& params);
 /// Inverse transforms.
 template <typename WordT>
 void launch_intt(const launcher& launch, const ntt_choice& choice, plain_ntt_params<WordT>& params);
@@ -18,7 +20,6 @@ void launch_intt(const launcher& launch, const ntt_choice& choice, plain_ntt_par
 /// what is converted where `params.sources` is not 0.
 template <typename WordT>
 void launch_ntt_combine(const launcher& launch, const ntt_choice& choice, combine_params<WordT>& params);
-
 /// The same for reduced limbs, which `launch_ntt_combine` calls.
 template <typename WordT>
 void launch_combine_reduced(const launcher& launch, const ntt_choice& choice, combine_params<WordT>& params);

@@ -56,6 +56,15 @@ class phases {
     if (R::k != 0) columns();
     if (!inverse && R::k != 0) rows();
   }
+  void columns() {
+    constexpr auto kernel = columns_kernel<inverse, WordT, C, ParamsT, sources>;
+    params_.bits = column_bits();
+    params_.log_columns = choice_.log_columns;
+    if (R::near) prefer_shared(launch_, kernel);
+    run_phase(launch_, inverse ? "intt_columns" : "ntt_columns", kernel,
+              dim3(1U << (row_stages - choice_.log_columns), polys_, params_.groups.limbs),
+              dim3(1U << (column_bits() - e + choice_.log_columns)), column_bytes(), params_);
+  }
 
  private:
   static constexpr unsigned e = R::e;
@@ -78,15 +87,6 @@ class phases {
     return words * sizeof(WordT);
   }
 
-  void columns() {
-    constexpr auto kernel = columns_kernel<inverse, WordT, C, ParamsT, sources>;
-    params_.bits = column_bits();
-    params_.log_columns = choice_.log_columns;
-    if (R::near) prefer_shared(launch_, kernel);
-    run_phase(launch_, inverse ? "intt_columns" : "ntt_columns", kernel,
-              dim3(1U << (row_stages - choice_.log_columns), polys_, params_.groups.limbs),
-              dim3(1U << (column_bits() - e + choice_.log_columns)), column_bytes(), params_);
-  }
   void rows() {
     constexpr auto kernel = rows_kernel < inverse, WordT, R, ParamsT, R::k == 0 ? sources : 0 > ;
     params_.bits = row_bits();
