@@ -6,8 +6,8 @@ Lines of single operations go through measured times at 47 and 23 limbs: `bench 
 and additions, the kernel bench for the rest. `key_multiply_accumulate` and `ntt_linear_combine` are what is
 left of rotations, multiplications and rescalings when the others are deducted, by least squares of relative
 errors: on a device they run in groups of primes, which the trace of a ghost does not show. Products with
-seeded keys take what those with whole keys do, and the difference of the two kernels. Applications take no
-part in the fit, so that they can check it.
+seeded keys take what those with whole keys do, and the difference of the two kernels. Products that also
+transform digits are measured as they are. Applications take no part in the fit, so that they can check it.
 
 usage: tools/fit_gpu_model.py [--results cpp/bench/results/h200]
 """
@@ -119,6 +119,20 @@ def seeded(path: Path, whole: Line) -> Line:
     return line(points[0], points[1])
 
 
+def transforming(path: Path) -> Line:
+    """Products that also transform digits, the digits read and, where they are raised, written once more."""
+    limb = 4 << 16
+    points = []
+    for row in json.loads(path.read_text())["rows"]:
+        if row["op"] != "key_transform" or row["variant"] != "rows in the product":
+            continue
+        limbs, special, digits = row["limbs"], 12, -(-row["limbs"] // 12)
+        raised = digits * (limbs + special) - limbs
+        moved = (3 * digits + 2) * (limbs + special) + raised
+        points.append((float(moved * limb), row["median_us"]))
+    return line(points[0], points[1])
+
+
 def main() -> None:
     """Prints the constants, and every measured operation with the time that the model says."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -145,6 +159,8 @@ def main() -> None:
     lines |= fitted(times, {key: parts for key, parts in steps.items() if key[1] != "add"}, lines)
 
     lines[f"{LEFT_OVER[0]}:seeded"] = seeded(results / "kernels.json", lines[LEFT_OVER[0]])
+
+    lines[f"{LEFT_OVER[0]}:transforming"] = transforming(results / "key_rows.json")
 
     rate = hc.device_models()["h200"].constants["memory_bytes_per_s"].value
     for name, (fixed, slope) in sorted(lines.items()):

@@ -28,7 +28,7 @@ class turned_products {
       for (const turned_sum& each : sums) inputs.push_back(each.sum.second.chain());
     }
     const bool joined = std::all_of(sums.begin(), sums.end(), [&](const turned_sum& each) {
-      return ckks::joins_transforms(ctx, *each.key);
+      return ckks::joins_transforms(ctx, *each.key, inputs.front().primes);
     });
     digits_ = rns::mod_up(ctx.ring(), ctx.converter(), inputs,
                           joined ? rns::digit_form::coefficients : rns::digit_form::points);

@@ -182,9 +182,17 @@ void add_to(context& ctx, std::span<const joined_product> products, const poly_p
 
 }  // namespace
 
-bool joins_transforms(const context& ctx, const evaluation_key& key) {
+bool joins_transforms(context& ctx, const evaluation_key& key, arith::window chain) {
   const auto seeded = [](const evaluation_key_digit& digit) { return !digit.a; };
-  return ctx.cache_bytes() != 0 && std::none_of(key.digits.begin(), key.digits.end(), seeded);
+  if (ctx.cache_bytes() == 0 || std::any_of(key.digits.begin(), key.digits.end(), seeded)) return false;
+  const std::size_t budget = ctx.joining_budget();
+  if (budget == 0) return true;
+  std::vector<std::uint32_t> numbers;
+  for (const rns::digit_run& each : rns::digits_of(ctx.ring(), chain)) numbers.push_back(each.number);
+  // Beside what the product touches, the tables of the transform: four limbs for each prime.
+  const std::size_t limbs = ctx.parameters().special_count() + std::size_t{chain.count};
+  const std::size_t each = (2 + numbers.size() + 4) * limbs * ctx.tables().limb_bytes();
+  return each + detail::bytes_of(key, numbers) <= budget / 4;
 }
 
 poly_pair make_pair(context& ctx, arith::window special, arith::window chain, object_class cls,

@@ -82,7 +82,7 @@ class grouped_switch {
                         chain_.end(), "); expected the same");
     }
     digits_ = rns::digits_of(ctx.ring(), chain_);
-    joined_ = terms.size() == 1 && joins_transforms(ctx, *terms.front().key);
+    joined_ = terms.size() == 1 && joins_transforms(ctx, *terms.front().key, chain_);
     for (const switch_term& each : terms) {
       HALOCLINE_EXPECTS(digits_.back().number < each.key->digits.size(), invalid_argument,
                         "switch_product: the key has ", each.key->digits.size(),

@@ -27,8 +27,11 @@ struct poly_pair {
 
 /// Whether digits that only one product with `key` reads stay in coefficient form (`rns::digit_form`),
 /// because the product transforms them faster: on devices with a cache (see `context::cache_bytes`), unless
-/// halves of the key are expanded from seeds. It changes the sequence of steps, never the integers.
-[[nodiscard]] bool joins_transforms(const context& ctx, const evaluation_key& key);
+/// halves of the key are expanded from seeds, or the step would touch more than a quarter of
+/// `context::joining_budget`, as it reads tables that the product alone does not. It changes the sequence of
+/// steps, never the integers.
+/// @param chain window of the decomposed polynomial
+[[nodiscard]] bool joins_transforms(context& ctx, const evaluation_key& key, arith::window chain);
 
 /// sum_j digit_j * key_j + P * (plus0, plus1) over special + chain primes, NTT form. The plus views span the
 /// chain of the digits; an empty one counts as zero. P is the product of the special primes, 0 on their

@@ -106,6 +106,11 @@ void set_operations(device_model& to, const std::string& suffix) {
       "fitted: key_multiply_accumulate, and 4.0 and 9.7 us that kernels with seeded keys take longer at 47 "
       "and 23 limbs: cpp/bench/results/h200/kernels.json" +
           suffix};
+  to.operations["key_multiply_accumulate:transforming"] = {
+      2, 5.5, 1.39,
+      "measured at 47 and 23 limbs, with the first phase of the transforms: "
+      "cpp/bench/results/h200/key_rows.json" +
+          suffix};
   to.operations["key_dot"] = {1, 40, 1.5,
                               "fitted: 429 us for 1.04 GB, 358 us for 0.69 GB and 163 us for 0.20 GB, kernel "
                               "profile of a bootstrap with stc_first and from_sparse" +
