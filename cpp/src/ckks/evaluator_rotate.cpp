@@ -71,6 +71,12 @@ ciphertext apply_galois_once(context& ctx, key_set& keys, const ciphertext& a, s
   return only(finish_turns(ctx, a, std::span(&extended, 1), std::span(&one, 1)));
 }
 
+std::vector<ciphertext> one_turn(context& ctx, key_set& keys, const ciphertext& a, std::uint64_t element) {
+  std::vector<ciphertext> result;
+  result.push_back(apply_galois_once(ctx, keys, a, element));
+  return result;
+}
+
 }  // namespace
 
 evaluator::evaluator(ckks::context& ctx, key_set& keys, maintenance mode)
@@ -119,16 +125,13 @@ std::vector<ciphertext> evaluator::rotate_hoisted(const ciphertext& a, std::span
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const std::uint64_t element = ctx_.parameters().galois_element(steps[i]);
     if (element == 1) continue;
-    if (steps.size() == 1) {
-      results[i] = apply_galois_once(ctx_, keys_, a, element);
-      return results;
-    }
+    if (steps.size() == 1) return one_turn(ctx_, keys_, a, element);
     places.push_back(i);
-    turn& made = turns.emplace_back(turn{element, a.key});
-    joined_product& product = products.emplace_back();
-    product.key = &matching_key(keys_, element, a.level, made.key, "rotate");
-    product.options.plus0 = part(a, 0);
-    product.options.galois_element = element;
+    key_id& secret = turns.emplace_back(turn{element, a.key}).key;
+    products.push_back({nullptr, &matching_key(keys_, element, a.level, secret, "rotate")});
+    product_options& options = products.back().options;
+    options.plus0 = part(a, 0);
+    options.galois_element = element;
   }
   if (!products.empty()) {
     const rns::raised_digits digits = rns::mod_up(ctx_.ring(), ctx_.converter(), part(a, 1));

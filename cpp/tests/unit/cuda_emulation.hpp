@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,7 +40,6 @@ class emulated_executor {
   emulated_executor(const backend::ring_tables& ring, const memory::access& at) : resolve_(ring, at) {}
 
   [[nodiscard]] const backend::cuda::resolver<WordT>& resolve() const { return resolve_; }
-
   void binary(backend::cuda::binary_kind kind, std::span<const backend::binary_job> jobs) const {
     run_binary(kind, resolve_, {}, jobs, map_{});
   }

@@ -67,6 +67,29 @@ __device__ __forceinline__ coordinates key_rows_place() {
   return {blockIdx.x, gridDim.y - 1 - blockIdx.y, threadIdx.x, blockDim.x};
 }
 
+/// Adds the products of a digit that has been copied.
+__device__ __forceinline__ void add_digit(const key_rows_lane& on, std::uint32_t d, key_rows_stage& stage,
+                                          const word* table, key_rows_lane::sums_type& sums) {
+  if (on.digit(d).rows) {
+    transform_tile(on, stage, table);
+    on.add_transformed(stage, sums);
+  } else {
+    on.add_copied(stage, sums);
+  }
+  on.normalise(d, sums);
+}
+
+/// Writes the sums, turned through `stage` where that is wanted.
+__device__ __forceinline__ void write_sums(const key_rows_lane& on, bool turned, const key_position& at,
+                                           std::uint32_t tile, key_rows_stage& stage,
+                                           const key_rows_lane::sums_type& sums) {
+  if (!turned) return on.finish(sums);
+  __syncwarp();
+  on.keep(stage, sums);
+  __syncwarp();
+  on.turn(at, tile, stage);
+}
+
 /// One part of a job. `now`: the stage that its first digit gets.
 template <typename ReadyT>
 __device__ __forceinline__ void key_rows_part(const key_params<word>& p, std::uint32_t part,
@@ -92,13 +115,7 @@ __device__ __forceinline__ void key_rows_part(const key_params<word>& p, std::ui
   for (std::uint32_t d = 0; d < digits; ++d, now.advance(shape::stages)) {
     key_rows_stage& stage = room.stage[warp][now.stage];
     room.full[warp][now.stage].wait(now.parity);
-    if (on.digit(d).rows) {
-      transform_tile(on, stage, room.table);
-      on.add_transformed(stage, sums);
-    } else {
-      on.add_copied(stage, sums);
-    }
-    on.normalise(d, sums);
+    add_digit(on, d, stage, room.table, sums);
     if (d + shape::stages >= digits) continue;
     release_to_copies();
     __syncwarp();
@@ -106,15 +123,7 @@ __device__ __forceinline__ void key_rows_part(const key_params<word>& p, std::ui
       copy_digit(on.digit(d + shape::stages), offset, keys, stage, room.full[warp][now.stage]);
     }
   }
-  if (p.turned) {
-    key_rows_stage& stage = room.stage[warp][0];
-    __syncwarp();
-    on.keep(stage, sums);
-    __syncwarp();
-    on.turn(at, tile, stage);
-  } else {
-    on.finish(sums);
-  }
+  write_sums(on, p.turned, at, tile, room.stage[warp][0], sums);
   release_to_copies();
 }
 #endif
