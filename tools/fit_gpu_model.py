@@ -3,7 +3,8 @@
 
 An operation takes `fixed_us + slope * bytes`, with the bytes that the trace of a program says it touches.
 Lines of single operations go through measured times at 47 and 23 limbs: `bench operations` for transforms
-and additions, the kernel bench for the rest. `key_multiply_accumulate` and `ntt_linear_combine` are what is
+and additions, the kernel bench for the rest. The former are of a commit whose products with keys
+transformed no digits (apart_operations.json). `key_multiply_accumulate` and `ntt_linear_combine` are what is
 left of rotations, multiplications and rescalings when the others are deducted, by least squares of relative
 errors: on a device they run in groups of primes, which the trace of a ghost does not show. Products with
 seeded keys take what those with whole keys do, and the difference of the two kernels. Products that also
@@ -140,7 +141,7 @@ def main() -> None:
     results = parser.parse_args().results
     times = {
         (row["level"], row["operation"]): row["graph_us"]
-        for row in json.loads((results / "operations.json").read_text())["rows"]
+        for row in json.loads((results / "apart_operations.json").read_text())["rows"]
         if row["set"] == SET
     }
     params = hc.Params(**FIELDS[SET])
@@ -149,6 +150,8 @@ def main() -> None:
     }
     lines = dict(measured_kernels(results / "kernels.json"))
     polynomial = {level: 8.0 * params.n * limbs for level, limbs in LEVELS.items()}  # read and written
+    for level, count in polynomial.items():  # apart_operations.json: rotations turned both results then
+        steps[level, "rotate"].append(("automorphism", 2 * count))
     high, low = LEVELS
     lines["ntt"] = lines["intt"] = line(
         (polynomial[high], times[high, "ntt"]), (polynomial[low], times[low, "ntt"])
