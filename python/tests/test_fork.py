@@ -428,8 +428,10 @@ if child != 0:
 
 
 def run_script(text: str) -> None:
+    # Python 3.12 and later warn of forks beside threads, which is what these scripts are about.
+    quiet = ["-W", "ignore:This process:DeprecationWarning"]
     done = subprocess.run(
-        [sys.executable, "-c", text], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, *quiet, "-c", text], capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
 

@@ -58,6 +58,8 @@ _BY_NAME = (
     types.MethodWrapperType, np.ufunc,
 )  # fmt: skip
 _WRAPPERS = (staticmethod, classmethod)
+_FIELD = type(vars(collections.namedtuple("_FIELD", "first"))["first"])
+"""Class of the attributes of classes of named tuples."""
 _MAKING = frozenset({"__new__", "__init__", "__post_init__", "__init_subclass__", "__set_name__", "__del__"})
 _SHOWN = frozenset({"__repr__", "__str__", "__format__"})
 _SHOWING = _SHOWN | {"__reduce__", "__reduce_ex__", "__getstate__", "__setstate__"}
@@ -247,6 +249,8 @@ class Walk:
         elif issubclass(kind, _WRAPPERS) or type(value) is functools._lru_cache_wrapper:
             self._put("wrapper", type(value).__name__)
             self._walk(place, value.__wrapped__)
+        elif kind is _FIELD:
+            self._put("field", repr(value.__reduce__()))
         elif issubclass(kind, property):
             self._put("property")
             self._walk(place, value.fget)
