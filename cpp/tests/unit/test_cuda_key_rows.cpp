@@ -19,9 +19,9 @@ using word = std::uint32_t;
 using shape = key_rows_shape;
 
 /// A warp of the kernel, step by step.
-void run_warp(const key_params<word>& p, const key_position& at, std::uint32_t tile) {
+void run_warp(const key_params<word>& p, const key_position& at, std::uint32_t row) {
   std::vector<key_rows_lane> lanes;
-  for (std::uint32_t lane = 0; lane < shape::lanes; ++lane) lanes.emplace_back(p, at, tile, lane);
+  for (std::uint32_t lane = 0; lane < shape::lanes; ++lane) lanes.emplace_back(p, at, row, lane);
   std::vector<word> table(shape::rows << shape::k);
   for (unsigned level = 0; level < shape::k; ++level) {
     std::copy_n(lanes[0].twiddles(level), shape::rows << level, table.begin() + (shape::rows << level));
@@ -38,9 +38,9 @@ void run_warp(const key_params<word>& p, const key_position& at, std::uint32_t t
   const std::uint32_t digits = lanes[0].job().digits;
   for (std::uint32_t d = 0; d < digits; ++d) {
     const auto& digit = lanes[0].digit(d);
-    std::copy_n(digit.d + lanes[0].offset(), shape::tile, stage->words);
-    std::copy_n(digit.b + lanes[0].offset(), shape::tile, stage->keys[0]);
-    std::copy_n(digit.a + lanes[0].offset(), shape::tile, stage->keys[1]);
+    std::copy_n(digit.d + lanes[0].offset(), shape::row_words, stage->words);
+    std::copy_n(digit.b + lanes[0].offset(), shape::row_words, stage->keys[0]);
+    std::copy_n(digit.a + lanes[0].offset(), shape::row_words, stage->keys[1]);
     if (digit.rows) {
       step([&](const auto& on, state& s) { on.read(*stage, s.x); });
       for (unsigned r = 0; r < key_rows_lane::rounds; ++r) {
@@ -55,7 +55,7 @@ void run_warp(const key_params<word>& p, const key_position& at, std::uint32_t t
   }
   if (!p.turned) return step([&](const auto& on, state& s) { on.finish(s.sums); });
   step([&](const auto& on, state& s) { on.keep(*stage, s.sums); });
-  step([&](const auto& on, state&) { on.turn(at, tile, *stage); });
+  step([&](const auto& on, state&) { on.turn(at, row, *stage); });
 }
 
 /// The first phase of the transforms, and the products.
@@ -76,9 +76,9 @@ void run_key_rows(const resolver<word>& resolve, std::span<const backend::key_jo
   plan_key(resolve, {}, {}, true, jobs, [](const key_params<word>& p, std::uint32_t limbs) {
     ASSERT_TRUE(p.rows);
     for (std::uint32_t limb = 0; limb < limbs; ++limb) {
-      for (std::uint32_t tile = 0; tile < p.words / shape::tile; ++tile) {
+      for (std::uint32_t row = 0; row < p.words >> shape::k; ++row) {
         const std::uint32_t parts = key_parts(p, {0, limb, 0, shape::threads});
-        for (std::uint32_t part = 0; part < parts; ++part) run_warp(p, {{0, limb, 0, 0}, part}, tile);
+        for (std::uint32_t part = 0; part < parts; ++part) run_warp(p, {{0, limb, 0, 0}, part}, row);
       }
     }
   });

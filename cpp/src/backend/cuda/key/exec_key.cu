@@ -107,8 +107,8 @@ auto seeded_kernel(const key_params<WordT>& p) {
                                               : seeded_kernel_of<WordT, stream_rule::chacha20_retry>(p);
 }
 
-/// Transforms digits in coefficient form. Whether only their first phase, because kernels of products do the
-/// second one: where no key is seeded, in rings of 2^16 with 32-bit words.
+/// Transforms digits in coefficient form: only their first phase, and true, where kernels of products do the
+/// second one. They do in rings of 2^16 with 32-bit words, unless any key is seeded.
 template <typename WordT>
 bool transform_digits(const executor<WordT>& on, const kernel_tuning& tuning, std::span<const key_job> jobs) {
   const std::vector<unary_job> transforms = transforms_of(jobs);

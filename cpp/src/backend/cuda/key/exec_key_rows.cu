@@ -18,10 +18,10 @@ constexpr unsigned blocks_each = 5;
 
 /// Shared memory of a block.
 struct key_rows_room {
-  alignas(128) key_rows_stage stage[shape::warps][shape::stages];
-  alignas(
-      16) word table[shape::rows << shape::k];  ///< entries of the block's rows, as `near_entry` numbers them
-  stage_barrier full[shape::warps][shape::stages];  ///< a stage of a warp has its words
+  alignas(128) key_rows_stage stage[shape::rows][shape::stages];
+  /// Quotients of the twiddles of the block's rows, in the places of `near_entry`.
+  alignas(16) word table[shape::rows << shape::k];
+  stage_barrier full[shape::rows][shape::stages];  ///< a stage of a warp has its words
   stage_barrier twiddles;
 };
 
@@ -38,18 +38,18 @@ __device__ __forceinline__ void copy_twiddles(const key_rows_lane& on, key_rows_
   }
 }
 
-/// One lane of a warp begins to copy its tile of a digit and of its key.
+/// One lane of a warp begins to copy its row of a digit and of its key.
 __device__ __forceinline__ void copy_digit(const key_params<word>::digit& digit, std::size_t offset,
                                            cache_policy keys, key_rows_stage& stage, stage_barrier& full) {
-  constexpr std::uint32_t bytes = shape::tile * sizeof(word);
+  constexpr std::uint32_t bytes = shape::row_words * sizeof(word);
   full.arrive_with(3 * bytes);
   copy_bulk(digit.d + offset, stage.words, bytes, full);
   copy_bulk(digit.b + offset, stage.keys[0], bytes, full, keys);
   copy_bulk(digit.a + offset, stage.keys[1], bytes, full, keys);
 }
 
-__device__ __forceinline__ void transform_tile(const key_rows_lane& on, key_rows_stage& stage,
-                                               const word* table) {
+__device__ __forceinline__ void transform_row(const key_rows_lane& on, key_rows_stage& stage,
+                                              const word* table) {
   key_rows_lane::words_type x;
   on.read(stage, x);
   __syncwarp();
@@ -71,7 +71,7 @@ __device__ __forceinline__ coordinates key_rows_place() {
 __device__ __forceinline__ void add_digit(const key_rows_lane& on, std::uint32_t d, key_rows_stage& stage,
                                           const word* table, key_rows_lane::sums_type& sums) {
   if (on.digit(d).rows) {
-    transform_tile(on, stage, table);
+    transform_row(on, stage, table);
     on.add_transformed(stage, sums);
   } else {
     on.add_copied(stage, sums);
@@ -81,13 +81,13 @@ __device__ __forceinline__ void add_digit(const key_rows_lane& on, std::uint32_t
 
 /// Writes the sums, turned through `stage` where that is wanted.
 __device__ __forceinline__ void write_sums(const key_rows_lane& on, bool turned, const key_position& at,
-                                           std::uint32_t tile, key_rows_stage& stage,
+                                           std::uint32_t row, key_rows_stage& stage,
                                            const key_rows_lane::sums_type& sums) {
   if (!turned) return on.finish(sums);
   __syncwarp();
   on.keep(stage, sums);
   __syncwarp();
-  on.turn(at, tile, stage);
+  on.turn(at, row, stage);
 }
 
 /// One part of a job. `now`: the stage that its first digit gets.
@@ -95,9 +95,8 @@ template <typename ReadyT>
 __device__ __forceinline__ void key_rows_part(const key_params<word>& p, std::uint32_t part,
                                               key_rows_room& room, stage_place& now, const ReadyT& ready) {
   const key_position at{key_rows_place(), part};
-  const std::uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32,
-                      tile = blockIdx.x * shape::warps + warp;
-  const key_rows_lane on(p, at, tile, lane);
+  const std::uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = blockIdx.x * shape::rows + warp;
+  const key_rows_lane on(p, at, row, lane);
   const std::uint32_t digits = on.job().digits;
   const std::size_t offset = on.offset();
   const cache_policy keys = make_policy(p.keys);
@@ -123,7 +122,7 @@ __device__ __forceinline__ void key_rows_part(const key_params<word>& p, std::ui
       copy_digit(on.digit(d + shape::stages), offset, keys, stage, room.full[warp][now.stage]);
     }
   }
-  write_sums(on, p.turned, at, tile, room.stage[warp][0], sums);
+  write_sums(on, p.turned, at, row, room.stage[warp][0], sums);
   release_to_copies();
 }
 #endif

@@ -9,30 +9,27 @@
 #include "backend/cuda/ntt/ntt_tuning.hpp"
 
 /// Key products of digits whose transform has its second phase left (rings of 2^16, 32-bit words): a warp
-/// transforms a tile of a digit, one row or two, and multiplies it with that tile of the key, digit after
-/// digit, so that transformed digits are neither written nor read. Tiles of the next digits and keys are
-/// copied to shared memory meanwhile. Automorphisms map aligned tiles onto aligned tiles, so a warp computes
-/// the tile of sums that becomes its tile of the result. Bodies of the kernel; lanes of a warp meet where
-/// `key_rows_part` says so.
+/// transforms a row of a digit, 2^8 words, and multiplies it with that row of the key, digit after digit, so
+/// that transformed digits are neither written nor read. Rows of the next digits and keys are copied to
+/// shared memory meanwhile. Automorphisms map rows onto rows, so a warp computes the row of sums that becomes
+/// its row of the result. Bodies of the kernel; lanes of a warp meet where `key_rows_part` says so.
 namespace halocline::backend::cuda {
 
 struct key_rows_shape {
   using word = std::uint32_t;
   static constexpr unsigned e = 3, k = row_stages;
-  static constexpr std::uint32_t lanes = 32, warps = 4, threads = warps * lanes;
-  static constexpr std::uint32_t tile = lanes << e;     ///< words of a warp
-  static constexpr std::uint32_t team = 1U << (k - e);  ///< lanes of a row
-  static constexpr std::uint32_t tile_rows = lanes / team, rows = warps * tile_rows;
-  static constexpr std::uint32_t area = exchange_words(k, e);  ///< of a row between rounds
+  static constexpr std::uint32_t lanes = 1U << (k - e), rows = 4, threads = rows * lanes;
+  static constexpr std::uint32_t row_words = 1U << k;
   static constexpr unsigned stages = 2;
   static constexpr unsigned packs = (1U << e) / pack<word>::size;  ///< of a lane
+  static_assert(lanes == 32);
 };
 
-/// A tile of a digit, in whose place it is transformed, and of both halves of its key; at the end sums that
+/// A row of a digit, in whose place it is transformed, and of both halves of its key; at the end sums that
 /// are turned take the place of the key.
 struct key_rows_stage {
-  alignas(16) std::uint32_t words[key_rows_shape::tile_rows * key_rows_shape::area];
-  alignas(16) std::uint32_t keys[2][key_rows_shape::tile];
+  alignas(16) std::uint32_t words[exchange_words(key_rows_shape::k, key_rows_shape::e)];
+  alignas(16) std::uint32_t keys[2][key_rows_shape::row_words];
 };
 
 /// A lane of a warp, for one part of a job.
@@ -45,38 +42,36 @@ class key_rows_lane {
   using words_type = word[1U << shape::e];
   using sums_type = key_sums<word>[shape::packs];
 
-  /// `tile`: of the result.
-  HALOCLINE_HOST_DEVICE key_rows_lane(const key_params<word>& p, const key_position& at, std::uint32_t tile,
+  /// `row`: of the result.
+  HALOCLINE_HOST_DEVICE key_rows_lane(const key_params<word>& p, const key_position& at, std::uint32_t row,
                                       std::uint32_t lane)
       : p_(p),
         number_(p.jobs.find(at.block_y) + at.part),
         local_(at.block_y - p.jobs.begin[number_ - at.part]),
         limb_(at.block_y),
         lane_(lane),
-        tile_(p.turned ? key_map(p, at)(tile * shape::tile) / shape::tile : tile) {}
+        row_(p.turned ? key_map(p, at)(row << shape::k) >> shape::k : row) {}
 
   [[nodiscard]] HALOCLINE_HOST_DEVICE const auto& job() const { return p_.jobs.items[number_]; }
   [[nodiscard]] HALOCLINE_HOST_DEVICE const auto& digit(std::uint32_t d) const {
     return p_.digit_list[job().first_digit + d];
   }
-  /// First word of the tile, in the limbs of the job.
+  /// First word of the row, in the limbs of the job.
   [[nodiscard]] HALOCLINE_HOST_DEVICE std::size_t offset() const {
-    return static_cast<std::size_t>(local_) * p_.words + tile_ * shape::tile;
+    return static_cast<std::size_t>(local_) * p_.words + (row_ << shape::k);
   }
   /// Quotients of the twiddles of the rows of the block, of level `level`: `rows << level` words, which go to
   /// the same place of the block's table.
   [[nodiscard]] HALOCLINE_HOST_DEVICE const word* twiddles(unsigned level) const {
     const word* const quotients = p_.roots + (4 * std::size_t{prime()} + 1) * p_.words;
-    const std::uint32_t first = (p_.words >> shape::k) + first_row() / shape::rows * shape::rows;
+    const std::uint32_t first = (p_.words >> shape::k) + row_ / shape::rows * shape::rows;
     return quotients + (static_cast<std::size_t>(first) << level);
   }
 
   /// The words that the first round begins with.
   HALOCLINE_HOST_DEVICE void read(const key_rows_stage& stage, words_type& x) const {
-    const row_type row = row_of(stage, nullptr);
-    const word* const from = stage.words + (lane_ / shape::team << shape::k) + row.position(0, 0);
     HALOCLINE_UNROLL
-    for (unsigned i = 0; i < 1U << shape::e; ++i) x[i] = from[i * row.step(0)];
+    for (unsigned i = 0; i < 1U << shape::e; ++i) x[i] = stage.words[i * shape::lanes + lane_];
   }
   static constexpr unsigned rounds = (shape::k + shape::e - 1) / shape::e;
   /// Round `s` of the transform, in the stage.
@@ -130,15 +125,15 @@ class key_rows_lane {
       }
     }
   }
-  /// Writes tile `tile` of the result, after all lanes have put their sums there.
-  HALOCLINE_HOST_DEVICE void turn(const key_position& at, std::uint32_t tile,
+  /// Writes row `row` of the result, after all lanes have put their sums there.
+  HALOCLINE_HOST_DEVICE void turn(const key_position& at, std::uint32_t row,
                                   const key_rows_stage& stage) const {
     const galois_map map = key_map(p_, at);
     const word q = modulus_of().value;
     HALOCLINE_UNROLL
-    for (std::uint32_t r = 0; r < shape::tile / shape::lanes; ++r) {
-      const std::uint32_t index = tile * shape::tile + r * shape::lanes + lane_;
-      const std::uint32_t from = map(index) % shape::tile;
+    for (std::uint32_t r = 0; r < shape::row_words / shape::lanes; ++r) {
+      const std::uint32_t index = (row << shape::k) + r * shape::lanes + lane_;
+      const std::uint32_t from = map(index) % shape::row_words;
       HALOCLINE_UNROLL
       for (unsigned h = 0; h < 2; ++h) {
         word& dst = job().dst[h][static_cast<std::size_t>(local_) * p_.words + index];
@@ -151,32 +146,22 @@ class key_rows_lane {
  private:
   [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t prime() const { return job().first_prime + local_; }
   [[nodiscard]] HALOCLINE_HOST_DEVICE const modulus<word>& modulus_of() const { return p_.moduli[prime()]; }
-  /// Row of the limb that the tile begins with.
-  [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t first_row() const { return tile_ * shape::tile_rows; }
   [[nodiscard]] HALOCLINE_HOST_DEVICE row_type row_of(const key_rows_stage& stage, const word* table) const {
     twiddle_table<word, true> at{nullptr, table, 0, 0};
     set_prime<false>(at, modulus_of());
-    const std::uint32_t inside = lane_ / shape::team;
-    return {at,
-            nullptr,
-            nullptr,
-            const_cast<word*>(stage.words) + inside * shape::area,
-            shape::rows + first_row() % shape::rows + inside,
-            lane_ % shape::team,
-            shape::k,
-            0,
-            0};
+    return {
+        at,       nullptr, nullptr, const_cast<word*>(stage.words), shape::rows + row_ % shape::rows, lane_,
+        shape::k, 0,       0};
   }
-  /// Number of the lane's pack `i` in the tile.
+  /// Number of the lane's pack `i` in the row.
   [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t pack_number(unsigned i) const {
-    constexpr std::uint32_t row_packs = (1U << shape::k) / pack<word>::size;
-    return lane_ / shape::team * row_packs + i * shape::team + lane_ % shape::team;
+    return i * shape::lanes + lane_;
   }
   [[nodiscard]] HALOCLINE_HOST_DEVICE key_place place(unsigned i) const {
-    return {number_, local_, limb_, tile_ * shape::tile + pack_number(i) * pack<word>::size};
+    return {number_, local_, limb_, (row_ << shape::k) + pack_number(i) * pack<word>::size};
   }
-  [[nodiscard]] HALOCLINE_HOST_DEVICE pack<word> pack_at(const word* tile, unsigned i) const {
-    return reinterpret_cast<const pack<word>*>(tile)[pack_number(i)];
+  [[nodiscard]] HALOCLINE_HOST_DEVICE pack<word> pack_at(const word* row, unsigned i) const {
+    return reinterpret_cast<const pack<word>*>(row)[pack_number(i)];
   }
   HALOCLINE_HOST_DEVICE void add(const key_rows_stage& stage, unsigned i, const pack<word>& d,
                                  sums_type& sums) const {
@@ -185,7 +170,7 @@ class key_rows_lane {
 
   const key_params<word>& p_;
   std::uint32_t number_, local_, limb_, lane_;
-  std::uint32_t tile_;  ///< of the digits and keys
+  std::uint32_t row_;  ///< of the digits and keys
 };
 
 }  // namespace halocline::backend::cuda
