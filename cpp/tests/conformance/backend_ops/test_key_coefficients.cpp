@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "halocline/ring/automorphism.hpp"
+#include "keep_key.hpp"
 #include "ops_fixture.hpp"
 
 namespace {
@@ -38,14 +39,6 @@ struct host_digits {
     }
   }
 };
-
-/// The limbs of half of a key in one buffer.
-template <typename WordT>
-const memory::buffer* keep_key(device_ring<WordT>& ring, const limbs<WordT>& key) {
-  std::vector<WordT> joined;
-  for (const auto& limb : key) joined.insert(joined.end(), limb.begin(), limb.end());
-  return &ring.keep(joined);
-}
 
 /// Digits in coefficient form beside some that are not, with automorphisms, addends and further sums, against
 /// the same digits transformed before. Six digits are more than GPUs take at a time.
@@ -87,8 +80,8 @@ class coefficient_digits {
     std::vector<backend::key_digit> made;
     for (std::size_t t = 0; t < from.digit.size(); ++t) {
       const bool expand = with_seeds_ && from.seeded(t);
-      made.push_back({ring.filled(w_, from.digit[t]), keep_key(ring, from.b[t]),
-                      expand ? nullptr : keep_key(ring, from.a[t]), from.sources[t]});
+      made.push_back({ring.filled(w_, from.digit[t]), keep_joined(ring, from.b[t]),
+                      expand ? nullptr : keep_joined(ring, from.a[t]), from.sources[t]});
       if (t % 3 == 1) continue;
       made.back().coefficients = coefficients;
       if (coefficients) continue;

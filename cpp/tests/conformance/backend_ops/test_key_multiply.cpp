@@ -4,6 +4,7 @@
 
 #include "halocline/arith/uniform_stream.hpp"
 #include "halocline/ring/automorphism.hpp"
+#include "keep_key.hpp"
 #include "ops_fixture.hpp"
 
 namespace {
@@ -323,14 +324,6 @@ void check_turned(const host_ring<WordT>& host, window w, std::size_t terms, boo
     ASSERT_EQ(ring.read(all.dst1), sum_of(host, w, before1, turned(with_addend, other, host.log_n)));
     ASSERT_TRUE(ring.guards_intact(turned_job.dst0) && ring.guards_intact(all.dst1));
   }
-}
-
-/// The limbs of half of a key in one buffer.
-template <typename WordT>
-const memory::buffer* keep_joined(device_ring<WordT>& ring, const limbs<WordT>& key) {
-  std::vector<WordT> joined;
-  for (const auto& limb : key) joined.insert(joined.end(), limb.begin(), limb.end());
-  return &ring.keep(joined);
 }
 
 /// Jobs that each have keys of their own, and several sums with an automorphism each: dst is what it held,
