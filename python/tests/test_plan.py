@@ -42,7 +42,7 @@ def test_plan_and_summary(trace):
 
 
 def test_tighter_budgets_bring_more(trace):
-    """Of bytes that are loaded or expanded: which of the two is a matter of time, so neither grows by itself."""
+    """Of bytes that are loaded or expanded: which of the two is a matter of time."""
     summaries = [hc.plan_trace(trace, share).summary for share in ("40%", "70%", "100%")]
     brought = [each.loaded_bytes + each.expanded_bytes + each.encoded_bytes for each in summaries]
     assert brought == sorted(brought, reverse=True)
