@@ -183,6 +183,7 @@ def test_plans_expand_seeds_on_the_card():
     engine = hc.Engine(params, keys, DEVICE, memory=peak // 2, policy="planned")
     # The device's own link decides what the engine's plans do; on an H200 this one has to expand.
     twin = engine._ghost_twin(engine._plan_keys())
+    twin._core.joining_budget = engine.budget_bytes  # the steps of the engine
     shaped = shape_arguments((arguments, {}), twin)
     name_inputs(twin, shaped)
     with twin.record() as trace:
