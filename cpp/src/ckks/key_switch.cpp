@@ -302,21 +302,6 @@ void set_times_special(context& ctx, const poly_pair& extended, const limb_view&
   ctx.device().scalar_multiply(ctx.tables(), jobs);
 }
 
-std::vector<ring::poly> apply_automorphisms(context& ctx, std::span<const turned_poly> turns,
-                                            memory::object_class cls, const char* tag) {
-  std::vector<ring::poly> results;
-  results.reserve(turns.size());  // views point to polynomials
-  std::vector<backend::automorphism_job> jobs;
-  for (const turned_poly& each : turns) {
-    const memory::buffer& permutation = ctx.ring().permutation(each.galois_element);
-    results.emplace_back(ctx.ring(), each.source->special().primes, each.source->chain().primes, cls, tag);
-    const std::vector<limb_view> from = each.source->views(), to = results.back().views();
-    for (std::size_t i = 0; i < from.size(); ++i) jobs.push_back({to[i], from[i], &permutation});
-  }
-  ctx.device().automorphism(ctx.tables(), jobs);
-  return results;
-}
-
 std::vector<ring::poly> finish_switch(context& ctx, const poly_pair& extended, unsigned level,
                                       unsigned target) {
   return std::move(finish_switch(ctx, std::span(&extended, 1), level, target).front());

@@ -7,6 +7,7 @@
 #include "halocline/core/error.hpp"
 #include "support/ckks_fixture.hpp"
 #include "support/residues.hpp"
+#include "support/turned_poly.hpp"
 
 namespace halocline::ckks {
 namespace {
@@ -23,8 +24,7 @@ class KeyProduct : public ::testing::TestWithParam<const char*> {
     return result;
   }
   [[nodiscard]] std::vector<std::uint64_t> turned(const ring::poly& p, std::uint64_t element) {
-    const turned_poly turn{&p, element};
-    return words(apply_automorphisms(*rig.ctx, {&turn, 1}, object_class::scratch, "test").front());
+    return words(test::turned_poly(*rig.ctx, p, element));
   }
 
   test::ckks_rig rig{GetParam(), {1, 5}};

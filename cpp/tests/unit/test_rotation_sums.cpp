@@ -18,6 +18,7 @@
 #include "halocline/rns/mod_down.hpp"
 #include "halocline/rns/mod_up.hpp"
 #include "support/circuit_fixture.hpp"
+#include "support/turned_poly.hpp"
 
 namespace halocline::test {
 namespace {
@@ -86,8 +87,7 @@ ciphertext specified(ckks_rig& rig, const ciphertext& a, std::span<const rotatio
       }
       add(ctx, product.first, sum.first);
       for (const auto half : {&ckks::poly_pair::first, &ckks::poly_pair::second}) {
-        const ckks::turned_poly turn{&(product.*half), element};
-        add(ctx, next.*half, ckks::apply_automorphisms(ctx, {&turn, 1}, scratch, "turned").front());
+        add(ctx, next.*half, turned_poly(ctx, product.*half, element));
       }
     }
     sum = std::move(next);

@@ -142,16 +142,6 @@ void add_times_special(context& ctx, const poly_pair& extended, const backend::l
 void set_times_special(context& ctx, const poly_pair& extended, const backend::limb_view& first,
                        const backend::limb_view& second);
 
-/// A polynomial in NTT form, and the automorphism X -> X^galois_element that it is to go through.
-struct turned_poly {
-  const ring::poly* source = nullptr;
-  std::uint64_t galois_element = 1;
-};
-
-/// The results of automorphisms over the primes of their sources, in one call of the backend.
-[[nodiscard]] std::vector<ring::poly> apply_automorphisms(context& ctx, std::span<const turned_poly> turns,
-                                                          memory::object_class cls, const char* tag);
-
 /// Divides extended components (special + chain of `level`) by P and, when `target` is below `level`,
 /// rescales in the same division.
 [[nodiscard]] std::vector<ring::poly> finish_switch(context& ctx, const poly_pair& extended, unsigned level,

@@ -9,7 +9,7 @@ namespace halocline::test {
 
 /// The limbs of half of a key in one buffer.
 template <typename WordT>
-const memory::buffer* keep_joined(device_ring<WordT>& ring, const limbs<WordT>& key) {
+const memory::buffer* keep_key(device_ring<WordT>& ring, const limbs<WordT>& key) {
   std::vector<WordT> joined;
   for (const auto& limb : key) joined.insert(joined.end(), limb.begin(), limb.end());
   return &ring.keep(joined);

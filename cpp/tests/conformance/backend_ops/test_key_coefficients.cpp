@@ -80,8 +80,8 @@ class coefficient_digits {
     std::vector<backend::key_digit> made;
     for (std::size_t t = 0; t < from.digit.size(); ++t) {
       const bool expand = with_seeds_ && from.seeded(t);
-      made.push_back({ring.filled(w_, from.digit[t]), keep_joined(ring, from.b[t]),
-                      expand ? nullptr : keep_joined(ring, from.a[t]), from.sources[t]});
+      made.push_back({ring.filled(w_, from.digit[t]), keep_key(ring, from.b[t]),
+                      expand ? nullptr : keep_key(ring, from.a[t]), from.sources[t]});
       if (t % 3 == 1) continue;
       made.back().coefficients = coefficients;
       if (coefficients) continue;

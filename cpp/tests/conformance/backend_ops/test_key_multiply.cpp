@@ -345,7 +345,7 @@ void check_sums(const host_ring<WordT>& host, window w, std::size_t jobs, std::s
     SCOPED_TRACE(testing::Message() << dut.name << ", N = 2^" << host.log_n << ", " << jobs << " jobs");
     device_ring<WordT> ring(host, *dut.device);
     const auto part_of = [&](std::size_t i) {
-      const auto buffer = [&](const limbs<WordT>& key) { return keep_joined(ring, key); };
+      const auto buffer = [&](const limbs<WordT>& key) { return keep_key(ring, key); };
       backend::key_part part;
       for (std::size_t t = 0; t < keys[i].digit.size(); ++t) {
         part.digits.push_back({ring.filled(w, keys[i].digit[t]), buffer(keys[i].b[t]),
