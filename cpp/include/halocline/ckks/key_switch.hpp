@@ -27,9 +27,9 @@ struct poly_pair {
 
 /// Whether digits that only one product with `key` reads stay in coefficient form (`rns::digit_form`): on
 /// devices with a cache (see `context::cache_bytes`), of which some transform them faster within the product
-/// and the others as fast, unless halves of the key are expanded from seeds, or the step would touch more than
-/// a quarter of `context::joining_budget`, as it reads tables that the product alone does not. It changes the
-/// sequence of steps, never the integers.
+/// and the others as fast, unless halves of the key are expanded from seeds, or the step would touch more
+/// than a quarter of `context::joining_budget`, as it reads tables that the product alone does not. It
+/// changes the sequence of steps, never the integers.
 /// @param chain window of the decomposed polynomial
 [[nodiscard]] bool joins_transforms(context& ctx, const evaluation_key& key, arith::window chain);
 
