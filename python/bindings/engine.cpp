@@ -6,6 +6,7 @@
 
 #include "bindings.hpp"
 #include "halocline/backend/registry.hpp"
+#include "halocline/ckks/combinations.hpp"
 #include "halocline/ckks/context.hpp"
 #include "halocline/memory/policy/policy.hpp"
 
@@ -176,6 +177,13 @@ void bind_sums_of_products(nb::class_<bound_engine>& type) {
             return evaluate(e, [&](evaluator& v) { return v.dot(pointers_to(a), pointers_to(b)); });
           },
           nb::arg("a"), nb::arg("b"))
+      .def(
+          "combine",
+          [](engine e, cts a, const std::vector<std::vector<double>>& rows, unsigned level) {
+            return evaluate_many(
+                e, [&](evaluator& v) { return ckks::combinations(v, pointers_to(a), rows, level); });
+          },
+          nb::arg("values"), nb::arg("rows"), nb::arg("level"))
       .def(
           "unfinished_dot",
           [](engine e, cts a, cts b) {

@@ -55,6 +55,32 @@ def test_hoisted_rotations_dot_and_inner_sum(client, engine, x, z):
         engine.rotate_many(client.encrypt(x), [1])
 
 
+def test_linear_combinations(client, engine, x, z):
+    a, b = client.encrypt(x).to(engine), client.encrypt(z).to(engine)
+    low = (b * b).adjust(b.level - 2, 1.1 * engine.params.level(b.level - 2).scale)
+    weights = np.array([[0.5, -2.0, 1.25], [0.0, 1.0, 1e-30]])
+    made = engine.combine([a, b, low], weights)
+    for ct, expected in zip(made, weights @ [x, z, z * z], strict=True):
+        assert (ct.level, ct.scale) == (low.level - 1, engine.params.level(low.level - 1).scale)
+        assert np.abs(client.decrypt(ct) - expected).max() < 4 * TOLERANCE
+    (only,) = engine.combine([a], [[3]], level=1)
+    assert only.level == 1
+    assert np.abs(client.decrypt(only) - 3 * x).max() < 4 * TOLERANCE
+    for cts, given, level, error in (
+        (a, [[1]], None, hc.WrongType),
+        ([], [[1]], None, hc.WrongType),
+        ([a], [1], None, hc.InvalidArgument),
+        ([a], [[1, 2]], None, hc.InvalidArgument),
+        ([a], [[1j]], None, hc.InvalidArgument),
+        ([a], [[np.inf]], None, hc.InvalidArgument),
+        ([a], [[1]], a.level, hc.InvalidArgument),
+        ([a.drop_level(0)], [[1]], None, hc.LevelExhausted),
+        ([a, b.rotate(1).with_slots(b.slots // 2)], [[1, 1]], None, hc.InvalidArgument),
+    ):
+        with pytest.raises(error, match="combine"):
+            engine.combine(cts, given, level=level)
+
+
 def test_sums_of_rotations(client, engine, x):
     a = client.encrypt(x).to(engine)
     some = engine.sum_rotations(a, [0, 1, -2, 4])

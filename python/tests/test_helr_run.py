@@ -138,10 +138,10 @@ def full_size():
     state, mean = ghost.ghost_input(level=level, **small), ghost.ghost_input(level=low, **small)
 
     def iteration(state, forward, backward, mean):
-        return circuit.last_period(state, [forward], [backward], mean, constants.steps[:1])
+        return circuit.last_period(state, [forward], [backward], [mean], constants.steps[:1])
 
     def period(state, forward, backward, mean):
-        return circuit.period(state, *circuit.prepare(forward, backward), mean, constants.steps[:4])
+        return circuit.period(state, *circuit.prepare(forward, backward, mean), constants.steps[:4])
 
     inputs = (state, forward, backward, mean)
     traced = [hc.trace_program(params, each, *inputs) for each in (iteration, period)]
@@ -180,7 +180,7 @@ def test_program_does_not_depend_on_constants(boot_params):
     for steps in constants.periods():
 
         def program(state, forward, backward, mean, steps=steps):
-            return circuit.last_period(state, *circuit.prepare(forward, backward), mean, steps)
+            return circuit.last_period(state, *circuit.prepare(forward, backward, mean), steps)
 
         events.append(hc.trace_program(boot_params, program, *inputs).trace.columns)
     for name in ("op", "tag", "action", "class", "bytes"):

@@ -132,8 +132,16 @@ std::vector<memory_budget::holding> memory_budget::others() const {
 
 std::chrono::milliseconds memory_budget::wait_limit() const noexcept { return all_->wait; }
 
+bool memory_budget::is_nearly_full() const noexcept {
+  const std::lock_guard lock(all_->mutex);
+  return all_->capacity != 0 && all_->used >= all_->capacity / 4 * 3;
+}
+
 void memory_budget::join(budget_member& member) {
   const std::lock_guard lock(all_->members_mutex);
+  if (is_nearly_full()) {
+    for (budget_member* each : all_->members) each->expect_reclaim();
+  }
   all_->members.push_back(&member);
 }
 
@@ -154,16 +162,27 @@ std::size_t memory_budget::reclaim(const budget_member* asking, std::size_t byte
   return got;
 }
 
-std::size_t memory_budget::reclaim_idle(budget_member& asking, std::size_t bytes) noexcept {
+template <typename IdleT>
+std::size_t memory_budget::reclaim_of(budget_member& asking, std::size_t bytes,
+                                      const IdleT& is_idle) noexcept {
   const std::unique_lock lock(all_->members_mutex, std::try_to_lock);
   if (!lock.owns_lock()) return 0;
   asking.last_need_ = ++all_->needs;
   std::size_t got = 0;
   for (budget_member* each : all_->members) {
     if (got >= bytes) break;
-    if (each != &asking && all_->needs - each->last_need_ > idle_needs) got += each->reclaim(bytes - got);
+    if (each != &asking && is_idle(*each)) got += each->reclaim(bytes - got);
   }
   return got;
+}
+
+std::size_t memory_budget::reclaim_idle(budget_member& asking, std::size_t bytes) noexcept {
+  return reclaim_of(asking, bytes,
+                    [this](const budget_member& each) { return all_->needs - each.last_need_ > idle_needs; });
+}
+
+std::size_t memory_budget::reclaim_resting(budget_member& asking, std::size_t bytes) noexcept {
+  return reclaim_of(asking, bytes, [](const budget_member& each) { return each.is_resting(); });
 }
 
 void memory_budget::set_interruption(std::function<void()> check) { interruption() = std::move(check); }

@@ -107,15 +107,15 @@ class emulated_executor {
   void key_multiply_accumulate(std::span<const backend::key_job> jobs) const {
     plan_key(resolve_, {}, {}, false, jobs, [](const auto& p, std::uint32_t rows) {
       if (p.seeded) {
-        const auto with_rule = [&]<stream_rule Rule>() {
+        for_seeded_form(p, [&]<stream_rule Rule, unsigned packs, unsigned known>() {
           for_each_tile(
-              p, rows, [&](const auto& at_of) { seeded_key_tile<Rule>(p, at_of); }, pack::size);
-        };
-        for_rule(p.rule, with_rule);
+              p, rows, [&](const auto& at_of) { seeded_key_tile<Rule, packs, known>(p, at_of); },
+              packs * pack::size);
+        });
       } else if (p.turned) {
         turned_key_blocks(p, rows);
       } else {
-        rows_of(p, pack::size, rows, [&](const auto& at) { key_body(p, {at}); });
+        rows_of(p, pack::size, rows, [&](const auto& at) { key_body(p, position_of(p, at)); });
       }
     });
   }

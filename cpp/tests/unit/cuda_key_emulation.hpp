@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "backend/cuda/key/key_dot_piped.cuh"
-#include "backend/cuda/key/key_seeded.cuh"
+#include "backend/cuda/key/key_seeded_choice.hpp"
 
 /// Kernels of which the threads of a block meet at barriers, run on the host: all threads up to a barrier,
 /// then all of them up to the next.
@@ -59,29 +59,62 @@ void fill_stream_tile(backend::cuda::spare_tile<WordT>& tile, const SourceT& sou
   }
 }
 
-/// A block of the kernel of seeded keys; `at_of(thread)` are coordinates.
-template <stream_rule Rule, typename WordT, typename AtT>
+/// A block of the kernel of seeded keys, of `packs` blocks of words; `at_of(thread)` are coordinates.
+/// `known`: the digits of all parts, 0: any.
+template <stream_rule Rule, unsigned packs, unsigned known, typename WordT, typename AtT>
 void seeded_key_tile(const backend::cuda::key_params<WordT>& p, const AtT& at_of) {
   using namespace backend::cuda;
+  constexpr std::uint32_t round = key_rooms<packs>::digits;
   const auto shared = std::make_unique<key_shared<WordT, Rule>>();
-  const std::uint32_t parts = key_parts(p, at_of(0));
+  const std::uint32_t parts = key_parts(p, position_of(p, at_of(0)));
   ASSERT_TRUE(p.turned || parts == 1);
   for (std::uint32_t part = 0; part < parts; ++part) {
-    std::vector<key_sums<WordT>> sums(stream_blocks);
-    const auto at = [&](std::uint32_t t) { return key_position{at_of(t), part}; };
-    const auto from = [&](std::uint32_t t) { return p.turned ? key_source(p, at(t)) : at(t); };
-    const std::uint32_t digits = p.jobs.items[p.jobs.find(at_of(0).block_y) + part].digits;
-    for (std::uint32_t first = 0; first < digits; first += key_group) {
-      for (std::uint32_t t = 0; t < stream_blocks; ++t) key_fetch(p, from(t), first, *shared);
-      fill_stream_tile(shared->a, [&](std::uint32_t j) { return key_stream(p, from(0), first, j); });
-      for (std::uint32_t t = 0; t < stream_blocks; ++t) key_add_group(p, from(t), first, *shared, sums[t]);
+    std::vector<key_sums<WordT>> sums(packs * stream_blocks);
+    const auto at = [&](unsigned k, std::uint32_t t) {
+      coordinates of = at_of(t);
+      of.block_x = of.block_x * packs + k;
+      return position_of(p, of, part);
+    };
+    const auto from = [&](unsigned k, std::uint32_t t) {
+      return p.turned ? key_source(p, at(k, t)) : at(k, t);
+    };
+    const auto each = [&](const auto& run) {
+      for (std::uint32_t i = 0; i < packs * stream_blocks; ++i) run(i / stream_blocks, i % stream_blocks);
+    };
+    const std::uint32_t digits = p.jobs.items[at(0, 0).job + part].digits;
+    ASSERT_TRUE(packs == 1 || digits <= round);
+    for (std::uint32_t first = 0; first < digits; first += round) {
+      each([&](unsigned k, std::uint32_t t) { key_fetch<packs, known>(p, from(k, t), k, first, *shared); });
+      fill_stream_tile(shared->a, [&](std::uint32_t j) {
+        const std::uint32_t room = j / key_blocks;
+        return key_stream(p, from(room / round, 0), first + room % round, j % key_blocks);
+      });
+      each([&](unsigned k, std::uint32_t t) {
+        key_add_group<packs, known>(p, from(k, t), k, first, *shared, sums[k * stream_blocks + t]);
+      });
     }
-    for (std::uint32_t t = 0; t < stream_blocks; ++t) {
-      if (!p.turned) key_seeded_finish(p, at(t), sums[t]);
-      if (p.turned) key_seeded_keep(p, from(t), sums[t], *shared);
-    }
-    for (std::uint32_t t = 0; p.turned && t < stream_blocks; ++t) key_turn(p, at(t), &shared->b[0][0]);
+    each([&](unsigned k, std::uint32_t t) {
+      const key_sums<WordT>& sum = sums[k * stream_blocks + t];
+      if (!p.turned) key_seeded_finish(p, at(k, t), sum);
+      if (p.turned) key_seeded_keep(p, from(k, t), sum, key_exchange<packs>(*shared, k));
+    });
+    if (!p.turned) continue;
+    each([&](unsigned k, std::uint32_t t) { key_turn(p, at(k, t), key_exchange<packs>(*shared, k)); });
   }
+}
+
+/// Calls `run` with the rule, the packs of a thread and the known digits of the kernel that a launch takes.
+template <typename WordT, typename RunT>
+void for_seeded_form(const backend::cuda::key_params<WordT>& p, const RunT& run) {
+  constexpr stream_rule old = stream_rule::chacha20_retry, rule = stream_rule::chacha8_spare;
+  if (p.rule == old) return run.template operator()<old, 1, 0>();
+  const std::uint32_t known = backend::cuda::seeded_digits(p);
+  if (backend::cuda::seeded_packs(p) == 2) {
+    if (known == 1) return run.template operator()<rule, 2, 1>();
+    return known == 2 ? run.template operator()<rule, 2, 2>() : run.template operator()<rule, 2, 0>();
+  }
+  if (known == 3) return run.template operator()<rule, 1, 3>();
+  known == 4 ? run.template operator()<rule, 1, 4>() : run.template operator()<rule, 1, 0>();
 }
 
 /// The kernel of keys in memory with permutations.
@@ -92,8 +125,8 @@ void turned_key_blocks(const backend::cuda::key_params<WordT>& p, std::uint32_t 
   std::vector<pack<WordT>> exchange(2 * threads);
   for (std::uint32_t y = 0; y < rows; ++y) {
     for (std::uint32_t x = 0; x * threads * pack<WordT>::size < p.words; ++x) {
-      for (std::uint32_t part = 0; part < key_parts(p, {x, y, 0, threads}); ++part) {
-        const auto at = [&](std::uint32_t t) { return key_position{{x, y, t, threads}, part}; };
+      for (std::uint32_t part = 0; part < key_parts(p, position_of(p, {x, y, 0, threads})); ++part) {
+        const auto at = [&](std::uint32_t t) { return position_of(p, {x, y, t, threads}, part); };
         for (std::uint32_t t = 0; t < threads; ++t) {
           key_turned_body(p, key_source(p, at(t)), exchange.data());
         }

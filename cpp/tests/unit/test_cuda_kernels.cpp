@@ -321,6 +321,46 @@ TYPED_TEST(CudaKernels, KeyMultiply) {
   }
 }
 
+/// Launches of which all parts have as many digits, 1 to 4, all seeded or all but one: each form of the
+/// kernel has its own.
+TYPED_TEST(CudaKernels, KeyMultiplyOfFewSeededDigits) {
+  this->begin(11);
+  const std::size_t primes = this->host_->primes.size();
+  for (unsigned form = 0; form < 16; ++form) {
+    const std::size_t digits = 1 + form % 4;
+    const bool turned = (form & 4) != 0, has_stored = (form & 8) != 0;
+    const window w = this->any_window();
+    const auto random_digits = [&] {
+      std::vector<backend::key_digit> made;
+      for (std::size_t d = 0; d < digits; ++d) {
+        const auto half = [&] {
+          std::vector<TypeParam> words(primes << 11);
+          for (TypeParam& word : words) word = static_cast<TypeParam>(this->random_() % 1000);
+          return this->raw(words);
+        };
+        made.push_back({this->operand(w), half(), nullptr, this->source()});
+        made.back().a_source.rule = stream_rule::chacha8_spare;
+        if (has_stored && d + 1 == digits) made.back().key_a = half();
+      }
+      return made;
+    };
+    const auto random_table = [&] {
+      return this->raw(ring::automorphism_permutation(this->random_() % (2 * this->host_->n()) | 1, 11));
+    };
+    const auto d0 = this->destination(w), d1 = this->destination(w);
+    backend::key_job job{d0.cpu, d1.cpu, random_digits(), false};
+    if (turned) {
+      job.permutation = random_table();
+      for (int k = 0; k < 2; ++k) job.more.push_back({random_digits(), random_table(), {}, {}});
+    }
+    const backend::key_job on_cpu = job;
+    job.dst0 = d0.emulated;
+    job.dst1 = d1.emulated;
+    this->cpu_->key_multiply_accumulate(this->ring_->tables(), {&on_cpu, 1});
+    this->emulate([&](const auto& on) { on.key_multiply_accumulate({&job, 1}); });
+  }
+}
+
 /// The same terms on some of the primes.
 backend::key_dot_job terms_on(backend::key_dot_job job, window w) {
   for (backend::key_term& term : job.terms) {

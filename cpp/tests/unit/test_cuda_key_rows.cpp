@@ -77,8 +77,9 @@ void run_key_rows(const resolver<word>& resolve, std::span<const backend::key_jo
     ASSERT_TRUE(p.rows);
     for (std::uint32_t limb = 0; limb < limbs; ++limb) {
       for (std::uint32_t row = 0; row < p.words >> shape::k; ++row) {
-        const std::uint32_t parts = key_parts(p, {0, limb, 0, shape::threads});
-        for (std::uint32_t part = 0; part < parts; ++part) run_warp(p, {{0, limb, 0, 0}, part}, row);
+        const std::uint32_t parts = key_parts(p, position_of(p, {0, limb, 0, shape::threads}));
+        for (std::uint32_t part = 0; part < parts; ++part)
+          run_warp(p, position_of(p, {0, limb, 0, 0}, part), row);
       }
     }
   });

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "halocline/ckks/combinations.hpp"
 #include "halocline/ckks/scales.hpp"
 #include "halocline/core/error.hpp"
 #include "support/circuit_fixture.hpp"
@@ -96,6 +97,46 @@ TEST_P(EvaluatorSums, ProductsAtALowerLevel) {
   const list found = eval.unfinished_dot(a, b, below());
   EXPECT_EQ(words(found.front()), words(wanted.front()));
   EXPECT_EQ(found.front().scale, wanted.front().scale);
+}
+
+/// Ciphertexts that have the primes of the sum and one that lacks them, of different levels and scales.
+TEST_P(EvaluatorSums, LinearCombinations) {
+  const complex_vector values[] = {rig.random_values(rig.slots(), 5), rig.random_values(rig.slots(), 6),
+                                   rig.random_values(rig.slots(), 7)};
+  list given;
+  given.push_back(rig.encrypt(values[0], top));
+  given.push_back(rig.encrypt(values[1], top - 1));
+  given.push_back(eval.adjust(rig.encrypt(values[2], top), below(), 1.25 * parameters.level(below()).scale));
+  const std::vector<double> rows[] = {{0.5, -1.25, 2.0}, {0.0, 3.0, 1e-30}};
+  const list found = combinations(eval, pointers(given), rows, below() - 1);
+  ASSERT_EQ(found.size(), 2U);
+  for (std::size_t r = 0; r < 2; ++r) {
+    EXPECT_EQ(found[r].level, below() - 1);
+    EXPECT_EQ(found[r].scale, parameters.level(below() - 1).scale);
+    complex_vector wanted(rig.slots());
+    for (std::size_t s = 0; s < wanted.size(); ++s) {
+      for (std::size_t i = 0; i < 3; ++i) wanted[s] += rows[r][i] * values[i][s];
+    }
+    // Fresh encryptions at a scale of 2^40 have errors of 2^-33, the largest factor is 3.
+    EXPECT_GT(rig.precision(found[r], wanted).worst_bits, 24.0);
+  }
+}
+
+TEST_P(EvaluatorSums, BadLinearCombinations) {
+  const list x = encrypted({0.5}, top);
+  const std::vector<double> one[] = {{1.0}}, two[] = {{1.0, 2.0}}, wrong[] = {{std::nan("")}},
+                            large[] = {{1e300}};
+  EXPECT_THAT([&] { (void)combinations(eval, {}, one, 0); },
+              ThrowsMessage<invalid_argument>(HasSubstr("combine: 0 ciphertexts and 1 rows")));
+  EXPECT_THAT([&] { (void)combinations(eval, pointers(x), {}, 0); },
+              ThrowsMessage<invalid_argument>(HasSubstr("and 0 rows")));
+  EXPECT_THAT([&] { (void)combinations(eval, pointers(x), two, 0); },
+              ThrowsMessage<invalid_argument>(HasSubstr("a row of 2 numbers for 1 ciphertexts")));
+  EXPECT_THAT([&] { (void)combinations(eval, pointers(x), wrong, 0); },
+              ThrowsMessage<invalid_argument>(HasSubstr("expected a finite one")));
+  EXPECT_THAT([&] { (void)combinations(eval, pointers(x), one, top); },
+              ThrowsMessage<level_exhausted>(HasSubstr("expected one above level")));
+  EXPECT_THROW((void)combinations(eval, pointers(x), large, 0), invalid_argument);
 }
 
 TEST_P(EvaluatorSums, BadInput) {

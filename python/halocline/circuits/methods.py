@@ -13,7 +13,7 @@ import numpy.typing as npt
 from .. import _core
 from .._core import Ciphertext as NativeCiphertext
 from .._core import Engine as NativeEngine
-from ..base.errors import InvalidArgument, WrongType
+from ..base.errors import InvalidArgument, LevelExhausted, WrongType
 from ..base.names import Basis, Comparison, Mode
 from ..base.values import integer, positive
 from ..ckks.ciphertext import Ciphertext
@@ -54,6 +54,40 @@ class Circuits(ABC):
         if self._elsewhere is None or self._core.manual:
             return self._result(self._core.dot(left, right), real)
         return self._result(self._core.unfinished_dot(left, right), real)._finished()
+
+    def combine(
+        self, cts: Sequence[Ciphertext], weights: npt.ArrayLike, *, level: int | None = None
+    ) -> list[Ciphertext]:
+        """Linear combinations with plain numbers: `weights @ cts`, one ciphertext for each row of weights.
+
+        weights: real numbers, of shape (results, len(cts)).
+        level: of the results, one below the lowest of the ciphertexts unless given.
+
+        Cheaper and more precise than products that are added: the ciphertexts may have any levels and scales,
+        none is lowered where limbs can just be left out, and all results are divided together. What is done
+        does not depend on the weights. One so small that it rounds to 0 at the scale of the parameters is 0.
+        """
+        if isinstance(cts, Ciphertext) or not cts:
+            raise WrongType("combine: expected a list of ciphertexts")
+        sources = [self._own(each, "combine") for each in cts]
+        rows = np.asarray(weights)
+        if rows.dtype.kind not in "biuf" or rows.ndim != 2 or rows.shape[1] != len(cts) or not len(rows):
+            raise InvalidArgument(
+                f"combine: weights of shape {rows.shape} and type {rows.dtype} for {len(cts)} ciphertexts, "
+                f"expected real numbers of shape (results, {len(cts)})"
+            )
+        if not np.isfinite(rows).all():
+            raise InvalidArgument("combine: weights that are not finite")
+        lowest = min(each.level for each in sources)
+        if level is None and lowest == 0:
+            raise LevelExhausted("combine: a ciphertext at level 0, expected one level or more")
+        wanted = lowest - 1 if level is None else integer(level, "combine: level", 0, max(0, lowest - 1))
+        real = all(each.is_real for each in cts)
+        engine: Host = self  # type: ignore[assignment]
+        if engine._refreshes is not None:  # bootstraps are placed between operations that are recorded
+            return [_combined(cts, row, level) for row in rows.tolist()]
+        made = self._core.combine(sources, rows.astype(np.float64).tolist(), wanted)
+        return [self._result(each, real) for each in made]
 
     # Rotations
 
@@ -244,6 +278,14 @@ def sign_levels(alpha: int = 8, bound: float = 1.0) -> int:
 def sign_epsilon(alpha: int = 8) -> float:
     """Smallest |x| / bound whose sign `Engine.sign` gets right to 2^-alpha."""
     return _core.sign_epsilon(integer(alpha, "sign_epsilon: alpha"))
+
+
+def _combined(cts: Sequence[Ciphertext], row: Sequence[float], level: int | None) -> Ciphertext:
+    """The sum of products with the numbers of a row, one after the other."""
+    first, *others = (ct * number for ct, number in zip(cts, row, strict=True))
+    for each in others:
+        first = first + each
+    return first if level is None else first.drop_level(level)
 
 
 def _rectangle(matrix: npt.NDArray[np.generic], slots: int) -> dict[int, npt.NDArray[np.generic]]:

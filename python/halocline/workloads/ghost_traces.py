@@ -98,8 +98,8 @@ def helr_program(params: Params, samples: int = HELR_SAMPLES, features: int = HE
         forward = [sent(circuit.level) for _ in range(layout.ciphertexts)]
         backward = [sent(circuit.backward_level) for _ in range(layout.ciphertexts)]
         mean = sent(circuit.backward_level, layout.columns)
-        data = circuit.prepare(forward, backward)
-        return lambda: circuit.period(state, *data, mean, steps)
+        data = circuit.prepare(forward, backward, mean)
+        return lambda: circuit.period(state, *data, steps)
 
     return prepare
 

@@ -18,6 +18,10 @@ class budget_member {
   /// Releases up to `bytes` bytes that no step needs now; returns how many. Does nothing while the member is
   /// in use by another thread.
   virtual std::size_t reclaim(std::size_t bytes) noexcept = 0;
+  /// Another member has joined, and most of the budget is in use: bytes will be requested soon.
+  virtual void expect_reclaim() noexcept {}
+  /// Whether it follows plans and none is under way.
+  [[nodiscard]] virtual bool is_resting() const noexcept { return false; }
 
  private:
   friend class memory_budget;
@@ -64,6 +68,9 @@ class memory_budget {
   [[nodiscard]] std::vector<holding> others() const;
   [[nodiscard]] std::chrono::milliseconds wait_limit() const noexcept;
 
+  /// Whether three quarters of the budget are in use.
+  [[nodiscard]] bool is_nearly_full() const noexcept;
+
   /// Members may be requested to release bytes; they leave before they are destroyed.
   void join(budget_member& member);
   void leave(budget_member& member) noexcept;
@@ -75,6 +82,8 @@ class memory_budget {
   /// The same of members that have not needed memory while others did so `idle_needs` times. Their bytes are
   /// likely to be older than any that the requesting member could evict itself.
   std::size_t reclaim_idle(budget_member& asking, std::size_t bytes) noexcept;
+  /// The same of members that rest.
+  std::size_t reclaim_resting(budget_member& asking, std::size_t bytes) noexcept;
 
   /// Called again and again, without locks, by threads that wait for bytes; may throw to end the waiting.
   /// For all budgets of the process; set before there are any.
@@ -85,6 +94,8 @@ class memory_budget {
   static constexpr std::uint64_t idle_needs = 16;
   struct common;
   memory_budget(std::shared_ptr<common> all, std::string name);
+  template <typename IdleT>
+  std::size_t reclaim_of(budget_member& asking, std::size_t bytes, const IdleT& is_idle) noexcept;
 
   std::shared_ptr<common> all_;
   holding mine_;  ///< under the mutex of `all_`

@@ -20,11 +20,16 @@ bool program_pace::begin(std::uint64_t key) {
   of.runs = runs + 1;
   launches_ = 0;
   records_ = of.records;
+  const std::uint64_t number = run_ - of.tried_from;  // since the trial began
   if (of.tried_from == 0 || run_ < of.tried_from) {
     times_ = run_ == 1 || run_ == 2;
-  } else if (const std::uint64_t number = run_ - of.tried_from; number < trial) {
+  } else if (number < trial) {
     records_ = true;
     times_ = number >= ready;
+  } else if (number < trial + again) {
+    records_ = false;
+    times_ = number > trial;
+    if (!times_) of.plain = {};
   } else {
     times_ = of.settles == 0;
     if (of.settles != 0) --of.settles;
@@ -41,8 +46,8 @@ void program_pace::timed(double host_ns, double device_ns) noexcept {
     if (launches_ > most_launches || host_ns < late_share * device_ns) return;
     const std::uint64_t begins = host_ns < share * device_ns ? late : first;
     of.tried_from = of.tried_from == 0 ? begins : std::min(of.tried_from, begins);
-  } else if (run_ < of.tried_from + trial) {
-    of.records = of.recorded.ns < of.plain.ns;
+  } else if (run_ < of.tried_from + trial + again) {
+    of.records = of.recorded.ns < gain * of.plain.ns;
   } else if ((records_ ? of.recorded.ns : of.plain.ns) > margin * (records_ ? of.plain.ns : of.recorded.ns)) {
     of.records = !records_;
     of.settles = settling;

@@ -17,19 +17,20 @@ namespace halocline::backend::graph {
 ///   less than `late_share` of the device's time in both, it is well ahead, and the program is not recorded;
 ///   nor is one of more than `most_launches` launches;
 /// * otherwise a trial follows: `trial` runs are recorded, of which the last two, whose graphs are ready, are
-///   timed. It begins with run 3 where the host takes `share` of the device's time or more, else with run
+///   timed, then `again` runs are not, of which the last two are timed: runs 1 and 2 are slower than later
+///   ones. It begins with run 3 where the host takes `share` of the device's time or more, else with run
 ///   `late`: a trial takes as long as a few runs, which programs that run rarely do not gain back;
-/// * later ones are recorded or not, as the mean times of the device say.
+/// * later ones are recorded where that takes less than `gain` of the device's time without.
 ///
 /// Hosts are slower at some times than at others, and arguments change. So programs that were tried are timed
 /// further: when the way in use takes `margin` times what the other one took last, that one is used, and
 /// timed from its fourth run on. After `pause` runs all begins anew.
 class program_pace {
  public:
-  static constexpr double share = 0.8, late_share = 0.4, margin = 1.06;
+  static constexpr double share = 0.8, late_share = 0.4, margin = 1.06, gain = 0.98;
   static constexpr double newest = 0.25;  ///< weight of the last time in a mean
   static constexpr std::uint32_t most_launches = 4096;
-  static constexpr std::uint64_t first = 3, late = 16, trial = 5, ready = 3;  ///< runs
+  static constexpr std::uint64_t first = 3, late = 16, trial = 5, ready = 3, again = 3;  ///< runs
   static constexpr std::uint32_t settling = 3;  ///< runs after a change that are not timed
   static constexpr std::uint64_t pause = 1000;
   static constexpr std::size_t most = 4096;  ///< programs with an entry

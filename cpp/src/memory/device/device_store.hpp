@@ -58,6 +58,7 @@ class device_store final : public queued_store {
   [[nodiscard]] store_stats statistics() const override;
   /// Unpins what holds nothing.
   void trim() noexcept override;
+  void prepare(std::size_t bytes) override { pinned_.prepare(bytes); }
   [[nodiscard]] bool adopts() const noexcept override { return true; }
   [[nodiscard]] slot_id adopt(std::shared_ptr<const remote_contents> contents, std::size_t bytes) override;
   void fetch(slot_id slot, std::size_t bytes) override;

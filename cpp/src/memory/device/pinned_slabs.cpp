@@ -27,24 +27,46 @@ std::optional<pinned_slabs::block> pinned_slabs::take(std::size_t bytes) {
   return block{static_cast<std::uint32_t>(from - slabs_.data()), *offset, bytes};
 }
 
-pinned_slabs::slab* pinned_slabs::add(std::size_t bytes) {
-  const std::size_t room = limit_ - std::min(limit_, pinned_);
-  if (bytes > room) return nullptr;
-  // Room for the entry comes first: a slab that is pinned and not noted would be lost.
+void pinned_slabs::prepare(std::size_t bytes) {
+  const std::size_t coming = maker_.bytes();
+  const std::size_t open = pinned_ - used_ + coming;
+  const std::size_t room = limit_ - std::min(limit_, pinned_ + coming);
+  const std::size_t size = std::min(slab_bytes_, room);
+  if (size == 0 || bytes <= open) return;
+  maker_.order(std::min((bytes - open + size - 1) / size, room / size), size);
+}
+
+pinned_slabs::slab& pinned_slabs::place_for_slab() {
   auto place = std::find_if(slabs_.begin(), slabs_.end(), [](const slab& s) { return s.data == nullptr; });
   if (place == slabs_.end()) place = slabs_.insert(slabs_.end(), slab{});
+  return *place;
+}
+
+pinned_slabs::slab* pinned_slabs::note(slab& place, const slab_maker::slab& made) {
+  place.data = made.data;
+  place.bytes = made.bytes;
+  place.used = 0;
+  place.behind = {};
+  place.free = {};
+  place.free.give(0, made.bytes);
+  pinned_ += made.bytes;
+  return &place;
+}
+
+pinned_slabs::slab* pinned_slabs::add(std::size_t bytes) {
+  slab* place = &place_for_slab();
+  while (const std::optional<slab_maker::slab> made = maker_.take()) {
+    slab* const noted = note(*place, *made);
+    if (noted->bytes >= bytes) return noted;
+    place = &place_for_slab();
+  }
+  const std::size_t room = limit_ - std::min(limit_, pinned_);
+  if (bytes > room) return nullptr;
   std::size_t size = std::max(bytes, std::min(room, slab_bytes_));
   std::byte* data = device_->allocate_pinned(size);
   if (data == nullptr && size > bytes) data = device_->allocate_pinned(size = bytes);
   if (data == nullptr) return nullptr;
-  place->data = data;
-  place->bytes = size;
-  place->used = 0;
-  place->behind = {};
-  place->free = {};
-  place->free.give(0, size);
-  pinned_ += size;
-  return &*place;
+  return note(*place, {data, size});
 }
 
 void pinned_slabs::give(const block& at, const fence& behind) noexcept {
@@ -60,6 +82,7 @@ void pinned_slabs::give(const block& at, const fence& behind) noexcept {
 }
 
 void pinned_slabs::trim() noexcept {
+  maker_.clear();
   for (slab& each : slabs_) {
     if (each.data == nullptr || each.used != 0) continue;
     try {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "halocline/memory/device_memory.hpp"
+#include "memory/device/slab_maker.hpp"
 #include "memory/tier/extent_list.hpp"
 
 namespace halocline::memory {
@@ -24,11 +25,13 @@ class pinned_slabs {
 
   /// @param limit bytes that may be pinned in total
   pinned_slabs(std::shared_ptr<device_memory> device, std::size_t limit, std::size_t slab_bytes)
-      : device_(std::move(device)), limit_(limit), slab_bytes_(slab_bytes) {}
+      : device_(std::move(device)), maker_(device_), limit_(limit), slab_bytes_(slab_bytes) {}
   ~pinned_slabs();
   pinned_slabs(const pinned_slabs&) = delete;
   pinned_slabs& operator=(const pinned_slabs&) = delete;
 
+  /// Begins to pin, beside the program, as much as blocks of `bytes` bytes together will need.
+  void prepare(std::size_t bytes);
   /// A block of `bytes` bytes, or nothing when the limit is reached or nothing can be pinned.
   [[nodiscard]] std::optional<block> take(std::size_t bytes);
   /// Frees a block; its next use is ordered behind `behind`.
@@ -40,7 +43,7 @@ class pinned_slabs {
   [[nodiscard]] std::size_t used_bytes() const noexcept { return used_; }
   [[nodiscard]] std::size_t pinned_bytes() const noexcept { return pinned_; }
   [[nodiscard]] std::size_t limit() const noexcept { return limit_; }
-  /// Unpins slabs without blocks. Waits for the lanes' copies in them.
+  /// Unpins slabs without blocks, and what was prepared. Waits for the lanes' copies in them.
   void trim() noexcept;
 
  private:
@@ -53,8 +56,12 @@ class pinned_slabs {
   };
 
   [[nodiscard]] slab* add(std::size_t bytes);
+  /// An entry for a slab that is pinned next: one that was pinned and not noted would be lost.
+  [[nodiscard]] slab& place_for_slab();
+  [[nodiscard]] slab* note(slab& place, const slab_maker::slab& made);
 
   std::shared_ptr<device_memory> device_;
+  slab_maker maker_;
   std::size_t limit_;
   std::size_t slab_bytes_;
   std::size_t pinned_ = 0;

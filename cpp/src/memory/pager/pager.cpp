@@ -161,7 +161,10 @@ std::byte* pager::take_frame(std::size_t bytes, lane user, object_class cls, boo
     if (std::byte* const frame = find_frame(bytes, user, cls)) return frame;
     if (reap(may_evict_planned)) continue;
     if (frames_->budget().reclaim_idle(*this, bytes) != 0) continue;
-    if (evict_one(may_evict_planned)) continue;
+    if (evict_one(false)) continue;
+    // What others keep for their next plan before what this one needs now.
+    if (frames_->budget().reclaim_resting(*this, bytes) != 0) continue;
+    if (may_evict_planned && evict_one(true)) continue;
     if (may_evict_planned && frames_->has_room(bytes) && settle_loads()) continue;
     return may_evict_planned ? take_shared_frame(bytes, user, cls) : nullptr;
   }

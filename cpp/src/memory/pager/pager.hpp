@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <deque>
 #include <list>
@@ -94,6 +95,13 @@ class pager final : public budget_member, public frame_holder {
   /// @throws out_of_memory when frames in use prevent it
   void shrink_to(std::size_t bytes);
   std::size_t reclaim(std::size_t bytes) noexcept override;
+  void expect_reclaim() noexcept override;
+  /// Others that share the budget will need its bytes soon: the slow tier gets ready for those that are
+  /// nowhere else.
+  void prepare_to_leave() noexcept;
+  [[nodiscard]] bool is_resting() const noexcept override { return resting_; }
+  /// A plan has ended, or begins.
+  void set_resting(bool resting) noexcept { resting_ = resting; }
   /// Bytes of frames in use and kept for re-use, and their peak.
   [[nodiscard]] const frames& held() const noexcept { return *frames_; }
   [[nodiscard]] std::size_t peak_bytes() const noexcept { return peak_; }
@@ -181,6 +189,7 @@ class pager final : public budget_member, public frame_holder {
   std::deque<buffer_state*> ahead_;  ///< what `bring_ahead` has not brought yet
   std::size_t ahead_bytes_ = 0;      ///< that `fetch` has loaded since the link was idle
   std::size_t accesses_ = 0;         ///< under way
+  std::atomic<bool> resting_ = false;
 };
 
 }  // namespace halocline::memory

@@ -14,6 +14,10 @@ namespace {
 /// Bytes that are loaded ahead of their need at once: what the program needs now waits behind them, some
 /// 1.2 ms on a link of PCI Express 5.
 constexpr std::size_t most_ahead = std::size_t{64} << 20;
+/// Frames in use move together for others when at least this part of them is evicted. On one H200 seven
+/// engines that take 6 GB from each other in turn spent a third of their time in moves when each frame was
+/// trimmed by itself.
+constexpr std::size_t worth_moving = 4;
 
 }  // namespace
 
@@ -220,16 +224,41 @@ void pager::shrink_to(std::size_t bytes) {
 std::size_t pager::reclaim(std::size_t bytes) noexcept {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || (accesses_ != 0 && !transport_->may_share_during_steps())) return 0;
+  // What stays in an arena moves together each time it is trimmed, so as much goes at once as is worth that.
+  const auto part = [&](std::size_t least) {
+    return frames_->moves_together() ? std::max(least, frames_->used_bytes() / worth_moving) : 1;
+  };
   std::size_t given = 0;
   try {
-    while (given < bytes) {
+    for (std::size_t open = part(bytes); given < bytes;) {
+      while (frames_->free_bytes() < open && (reap(true) || evict_one(true))) {
+      }
+      const bool is_all = frames_->free_bytes() < open;
       const std::size_t trimmed = frames_->trim_to(0);
       given += trimmed;
-      if (trimmed == 0 && !reap(true) && !evict_one(true)) break;
+      if (trimmed == 0 && is_all) break;
+      // Nothing, where the last piece of the place is larger than what is free.
+      open = part(bytes - std::min(given, bytes)) + (trimmed == 0 ? frames_->free_bytes() : 0);
     }
   } catch (const std::exception&) {  // a failing slow tier: frames that were not released stay where they are
   }
   return given;
+}
+
+void pager::expect_reclaim() noexcept {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock()) prepare_to_leave();
+}
+
+void pager::prepare_to_leave() noexcept {
+  std::size_t bytes = 0;
+  for (turn_list& list : order_lists_) {
+    for (const buffer_state* each : list) bytes += each->needs_saving() ? each->full_bytes() : 0;
+  }
+  try {
+    slow_.prepare(bytes);
+  } catch (const std::exception&) {  // then each write gets its room by itself
+  }
 }
 
 }  // namespace halocline::memory

@@ -220,10 +220,12 @@ plan_follower* paged_residency::plans() noexcept {
 
 void paged_residency::begin(std::shared_ptr<const plan::plan> source) {
   outcome_ = {};
+  pager_.set_resting(false);
   executor_ = std::make_unique<plan_executor>(std::move(source), pager_, parts_.live);
 }
 
 plan_outcome paged_residency::end() {
+  pager_.set_resting(true);
   if (executor_) {
     const std::size_t done = executor_->steps_done();
     const std::size_t all = executor_->source().steps();
@@ -231,6 +233,8 @@ plan_outcome paged_residency::end() {
                 done == all ? std::string() : text("the program ended after ", done, " of ", all, " steps")};
     executor_->release(parts_.live);
     executor_.reset();
+    const memory_budget& budget = *parts_.budget;
+    if (budget.is_nearly_full() && budget.used() > budget.own()) pager_.prepare_to_leave();
   }
   return std::exchange(outcome_, {});
 }

@@ -18,7 +18,6 @@ column, which is cyclic and needs no mask.
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import _core
-from ...base.errors import InvalidArgument, PrecisionLoss
+from ...base.errors import InvalidArgument
 from ...base.values import expect, power_of_two
 from ...circuits.bootstrapping import Bootstrapper
 from ...circuits.transforms import LinearTransform
@@ -145,29 +144,42 @@ class HelrCircuit:
 
     # Programs
 
-    def prepare(self, forward: Sequence[Ciphertext], backward: Sequence[Ciphertext]) -> tuple[Levels, Levels]:
-        """The data at the levels of all iterations of a period, so that none lowers it again."""
-        return self._lowered(forward), self._lowered(backward)
+    def prepare(
+        self, forward: Sequence[Ciphertext], backward: Sequence[Ciphertext], mean: Ciphertext
+    ) -> tuple[Levels, Levels, list[Ciphertext]]:
+        """The data and its mean at the levels of all iterations of a period, so that none lowers them."""
+        means = [each[0] for each in self._lowered([mean])]
+        return self._lowered(forward), self._lowered(backward), means
 
     def _lowered(self, data: Sequence[Ciphertext]) -> Levels:
         levels = [data[0].level - ITERATION_LEVELS * each for each in range(self.per_period)]
         return [[_at(ct, level) for ct in data] for level in levels]
 
     def period(
-        self, state: Ciphertext, forward: Levels, backward: Levels, mean: Ciphertext, steps: Array
+        self,
+        state: Ciphertext,
+        forward: Levels,
+        backward: Levels,
+        means: Sequence[Ciphertext],
+        steps: Array,
     ) -> Ciphertext:
         """Iterations and the bootstrap behind them. state: V + i X, halved; steps: `Constants.steps`."""
-        packed = self.last_period(state, forward, backward, mean, steps)
+        packed = self.last_period(state, forward, backward, means, steps)
         with _engine_of(packed).phase("bootstrap"):
             return self.bootstrapper(packed)
 
     def last_period(
-        self, state: Ciphertext, forward: Levels, backward: Levels, mean: Ciphertext, steps: Array
+        self,
+        state: Ciphertext,
+        forward: Levels,
+        backward: Levels,
+        means: Sequence[Ciphertext],
+        steps: Array,
     ) -> Ciphertext:
         """Iterations without a bootstrap."""
         v, x = self._unpack(state)
         for each, row in enumerate(steps):
-            v, x = self._iterate(v, x, forward[each], backward[each], mean, row)
+            v, x = self._iterate(v, x, forward[each], backward[each], means[each], row)
         return v + x.mul_i()
 
     def _unpack(self, state: Ciphertext) -> tuple[Ciphertext, Ciphertext]:
@@ -196,10 +208,9 @@ class HelrCircuit:
         with engine.phase("backward"):
             total = self._sum(engine.dot(backward, self._turned(s)), layout.columns, layout.slots)
         with engine.phase("update"):
-            level = total.level + 1
-            low_v, low_x, low_mean = (_at(each, level) for each in (v, x, mean))
-            rest = _combine([(low_v, v_by_v), (low_x, v_by_x), (low_mean, v_by_mean)])
-            return total.with_slots(layout.columns) + rest, _combine([(low_v, x_by_v), (low_x, x_by_x)])
+            rows = [[v_by_v, v_by_x, v_by_mean], [x_by_v, x_by_x, 0.0]]
+            rest, made = engine.combine([v, x, mean], rows, level=total.level)
+            return total.with_slots(layout.columns) + rest, made
 
     def _sum(self, ct: Ciphertext, stride: int, end: int) -> Ciphertext:
         """Sum over rotations by 0, stride, 2 stride, ... below `end`."""
@@ -227,13 +238,3 @@ def _at(ct: Ciphertext, level: int) -> Ciphertext:
 
 def _engine_of(ct: Ciphertext) -> Engine:
     return expect(ct._on("helr"), Engine, "helr")
-
-
-def _combine(terms: Sequence[tuple[Ciphertext, float]]) -> Ciphertext:
-    """Sum of products with numbers, rescaled once. Coefficients that are 0 but for rounding do not warn."""
-    with _engine_of(terms[0][0]).manual(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrecisionLoss)
-        first, *others = (ct * factor for ct, factor in terms)
-        for each in others:
-            first = first + each
-    return first.rescale()

@@ -144,15 +144,15 @@ class HelrRun:
         self, state: Ciphertext, forward: list[Ciphertext], backward: list[Ciphertext], mean: Ciphertext
     ) -> Ciphertext:
         """One call of each kind: what a ghost needs to see."""
-        data = self.circuit.prepare(forward, backward)
+        data = self.circuit.prepare(forward, backward, mean)
         program = self.circuit.period if len(self.twin.packed) > 1 else self.circuit.last_period
-        return program(state, *data, mean, next(self.constants.periods()))
+        return program(state, *data, next(self.constants.periods()))
 
     def _one_iteration(
         self, state: Ciphertext, forward: list[Ciphertext], backward: list[Ciphertext], mean: Ciphertext
     ) -> Ciphertext:
         """For its counts."""
-        return self.circuit.last_period(state, [forward], [backward], mean, self.constants.steps[:1])
+        return self.circuit.last_period(state, [forward], [backward], [mean], self.constants.steps[:1])
 
     def _find_room(self, traced: ProgramTrace, inputs: _Inputs) -> MinimumBudget:
         def body(ghost: Engine) -> None:
@@ -165,13 +165,14 @@ class HelrRun:
         bootstraps = len(self.twin.packed) > 1
         if bootstraps:
             self.bootstrapper.encode(ghost)
-        data = self.circuit.prepare(*shape_arguments(((inputs.forward, inputs.backward), {}), ghost)[0])
-        (state, mean), _ = shape_arguments(((inputs.state, inputs.mean), {}), ghost)
+        given = (inputs.forward, inputs.backward, inputs.mean)
+        data = self.circuit.prepare(*shape_arguments((given, {}), ghost)[0])
+        (state,), _ = shape_arguments(((inputs.state,), {}), ghost)
         periods = list(self.constants.periods())
         for steps in periods[:-1][:2]:
-            state = self.circuit.period(state, *data, mean, steps)
-        state = self.circuit.last_period(state, *data, mean, periods[-1])
-        del data, mean
+            state = self.circuit.period(state, *data, steps)
+        state = self.circuit.last_period(state, *data, periods[-1])
+        del data
         if bootstraps:
             self.bootstrapper(state)
 
@@ -180,18 +181,16 @@ class HelrRun:
     def _train(self, engine: Engine, inputs: _Inputs) -> tuple[list[RunReport], Ciphertext]:
         """Runs of the last training's periods, and its result."""
         with self._phases("prepare"):
-            data = engine.run(self.circuit.prepare, inputs.forward, inputs.backward)
-        mean = inputs.mean.to(engine)
+            data = engine.run(self.circuit.prepare, inputs.forward, inputs.backward, inputs.mean)
         for training in range(self.options.repeat):
-            runs, result = self._train_once(engine, inputs.state.to(engine), data, mean, training == 0)
+            runs, result = self._train_once(engine, inputs.state.to(engine), data, training == 0)
         return runs, result
 
     def _train_once(
         self,
         engine: Engine,
         state: Ciphertext,
-        data: tuple[Levels, Levels],
-        mean: Ciphertext,
+        data: tuple[Levels, Levels, list[Ciphertext]],
         first: bool,
     ) -> tuple[list[RunReport], Ciphertext]:
         periods, runs, done = list(self.constants.periods()), [], 0
@@ -201,7 +200,7 @@ class HelrRun:
             program = self.circuit.last_period if last else self.circuit.period
             records = self.options.record_trace and first and number == 0
             with self._phases("evaluate"), recording(engine, records) as trace:
-                state = engine.run(program, state, *data, mean, steps)
+                state = engine.run(program, state, *data, steps)
             self.trace = trace if records else self.trace
             assert engine.last_run is not None  # it just ran
             runs.append(engine.last_run)

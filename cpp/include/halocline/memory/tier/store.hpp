@@ -80,6 +80,9 @@ class store {
   virtual void wait(transfer_id transfer) = 0;
   /// Gives back memory that holds nothing.
   virtual void trim() noexcept {}
+  /// Slots of about `bytes` bytes together will be written soon: gets ready for them beside the program,
+  /// where that takes long.
+  virtual void prepare(std::size_t /*bytes*/) {}
 
   /// Whether `adopt` works.
   [[nodiscard]] virtual bool adopts() const noexcept { return false; }

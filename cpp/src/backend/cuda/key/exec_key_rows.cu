@@ -94,7 +94,7 @@ __device__ __forceinline__ void write_sums(const key_rows_lane& on, bool turned,
 template <typename ReadyT>
 __device__ __forceinline__ void key_rows_part(const key_params<word>& p, std::uint32_t part,
                                               key_rows_room& room, stage_place& now, const ReadyT& ready) {
-  const key_position at{key_rows_place(), part};
+  const key_position at = position_of(p, key_rows_place(), part);
   const std::uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = blockIdx.x * shape::rows + warp;
   const key_rows_lane on(p, at, row, lane);
   const std::uint32_t digits = on.job().digits;
@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(shape::threads, blocks_each)
   __syncthreads();
   stage_place now;
   key_rows_part(p, 0, room, now, wait_for_previous);
-  const std::uint32_t parts = summed ? key_parts(p, key_rows_place()) : 1;
+  const std::uint32_t parts = summed ? key_parts(p, position_of(p, key_rows_place())) : 1;
 #pragma unroll 1
   for (std::uint32_t part = 1; part < parts; ++part) {
     __syncthreads();  // no warp needs the twiddles of the part before

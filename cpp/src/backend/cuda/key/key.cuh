@@ -82,10 +82,18 @@ HALOCLINE_HOST_DEVICE inline void key_normalise(key_sums<WordT>& sums, const mod
   }
 }
 
-/// Position of a thread in a launch, and the part of its job that it computes.
+/// Position of a thread in a launch, the job that its limb belongs to, and the part of it that it computes.
 struct key_position : coordinates {
+  std::uint32_t job = 0;
   std::uint32_t part = 0;
 };
+
+template <typename WordT>
+[[nodiscard]] HALOCLINE_HOST_DEVICE inline key_position position_of(const key_params<WordT>& p,
+                                                                    const coordinates& at,
+                                                                    std::uint32_t part = 0) {
+  return {at, p.jobs.find(at.block_y), part};
+}
 
 /// Position of a thread within its job.
 struct key_place {
@@ -98,8 +106,7 @@ struct key_place {
 template <typename WordT>
 [[nodiscard]] HALOCLINE_HOST_DEVICE inline key_place place_of(const key_params<WordT>& p,
                                                               const key_position& at) {
-  const std::uint32_t job = p.jobs.find(at.block_y);
-  return {job + at.part, at.block_y - p.jobs.begin[job], at.block_y,
+  return {at.job + at.part, at.block_y - p.jobs.begin[at.job], at.block_y,
           (at.block_x * at.threads + at.thread) * pack<WordT>::size};
 }
 

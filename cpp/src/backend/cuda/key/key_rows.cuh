@@ -46,8 +46,8 @@ class key_rows_lane {
   HALOCLINE_HOST_DEVICE key_rows_lane(const key_params<word>& p, const key_position& at, std::uint32_t row,
                                       std::uint32_t lane)
       : p_(p),
-        number_(p.jobs.find(at.block_y) + at.part),
-        local_(at.block_y - p.jobs.begin[number_ - at.part]),
+        number_(at.job + at.part),
+        local_(at.block_y - p.jobs.begin[at.job]),
         limb_(at.block_y),
         lane_(lane),
         row_(p.turned ? key_map(p, at)(row << shape::k) >> shape::k : row) {}

@@ -16,15 +16,15 @@ namespace halocline::backend::cuda {
 /// Parts of the job that a thread works on.
 template <typename WordT>
 [[nodiscard]] HALOCLINE_HOST_DEVICE inline std::uint32_t key_parts(const key_params<WordT>& p,
-                                                                   const coordinates& at) {
-  return p.jobs.items[p.jobs.find(at.block_y)].parts;
+                                                                   const key_position& at) {
+  return p.jobs.items[at.job].parts;
 }
 
 /// That of a part; one without a permutation maps every entry to itself.
 template <typename WordT>
 [[nodiscard]] HALOCLINE_HOST_DEVICE inline galois_map key_map(const key_params<WordT>& p,
                                                               const key_position& at) {
-  const std::uint32_t* const permutation = p.jobs.items[p.jobs.find(at.block_y) + at.part].permutation;
+  const std::uint32_t* const permutation = p.jobs.items[at.job + at.part].permutation;
   return {permutation != nullptr ? *permutation : 0, p.log_words};
 }
 
@@ -39,7 +39,7 @@ template <typename WordT>
 [[nodiscard]] HALOCLINE_HOST_DEVICE inline key_position key_source(const key_params<WordT>& p,
                                                                    const key_position& at) {
   const std::uint32_t span = key_span<WordT>(at);
-  return {{key_map(p, at)(at.block_x * span) / span, at.block_y, at.thread, at.threads}, at.part};
+  return {{key_map(p, at)(at.block_x * span) / span, at.block_y, at.thread, at.threads}, at.job, at.part};
 }
 
 /// Puts the results of a thread where `key_turn` finds them: 2 * at.threads packs.

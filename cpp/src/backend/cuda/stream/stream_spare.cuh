@@ -48,9 +48,8 @@ HALOCLINE_HOST_DEVICE inline void stream_list(spare_tile<WordT>& tile, std::uint
 /// a group expects 16 (2^bits - q) / q spare blocks. All threads of a warp take part in them or none.
 template <typename WordT>
 [[nodiscard]] HALOCLINE_HOST_DEVICE inline std::uint32_t stream_attempts(const stream_block<WordT>& from) {
-  const float rejected = static_cast<float>(from.mask - from.q + 1);
-  const float expected = 16 * rejected / static_cast<float>(from.q);
-  return expected < 1.5F ? 2 : expected < 3 ? 4 : expected < 6 ? 8 : 16;
+  const WordT rejected = from.mask - from.q + 1, part = from.q / 32;  // 16 rejected / q against 1.5, 3 and 6
+  return rejected < 3 * part ? 2 : rejected < 6 * part ? 4 : rejected < 12 * part ? 8 : 16;
 }
 
 /// Puts the accepted words of a spare block, which are `before` and following of its group, where they
