@@ -90,10 +90,10 @@ def test_helr(params, ghost):
         return ghost.ghost_input(level=level, slots=slots, real=slots == layout.slots)
 
     def program(state, forward, backward, mean):
-        data = circuit.prepare(forward, backward)
+        data = circuit.prepare(forward, backward, mean)
         for steps in periods:
-            state = circuit.period(state, *data, mean, steps)
-        return circuit.last_period(state, *data, mean, last)
+            state = circuit.period(state, *data, steps)
+        return circuit.last_period(state, *data, last)
 
     state = sent(boots.output_level, layout.columns)
     forward = [sent(circuit.level) for _ in range(layout.ciphertexts)]

@@ -137,6 +137,17 @@ def test_operations_outside_of_runs_bootstrap_what_they_lack(params, client, eng
     assert raised.level == 3
 
 
+def test_linear_combinations_bootstrap_what_they_lack(params, client, engine, ct):
+    low, high = client.encrypt(VALUES, level=0).to(engine), ct.to(engine)
+    weights = np.array([[0.3, 0.1], [1.0, 1e-14]])  # whole numbers take no level, the last one rounds to 0
+    made = engine.combine([low, high], weights)
+    assert made[0].level == made[1].level > 0
+    for each, expected in zip(made, weights @ [VALUES, VALUES], strict=True):
+        assert np.abs(client.decrypt(each) - expected).max() < bound(params, 2)
+    (lowered,) = engine.combine([low, high], [[0.5, 0.5]], level=1)
+    assert lowered.level == 1
+
+
 def test_arguments_without_levels_are_bootstrapped(params, client, engine):
     low = client.encrypt(VALUES, level=0)
     y = engine.run(lambda x: x * x * x, low)

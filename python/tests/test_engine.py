@@ -71,6 +71,8 @@ def test_linear_combinations(client, engine, x, z):
         ([], [[1]], None, hc.WrongType),
         ([a], [1], None, hc.InvalidArgument),
         ([a], [[1, 2]], None, hc.InvalidArgument),
+        ([a], [[1], [1, 2]], None, hc.InvalidArgument),
+        (iter([a]), [[1]], None, hc.WrongType),
         ([a], [[1j]], None, hc.InvalidArgument),
         ([a], [[np.inf]], None, hc.InvalidArgument),
         ([a], [[1]], a.level, hc.InvalidArgument),

@@ -167,7 +167,6 @@ std::size_t memory_budget::reclaim_of(budget_member& asking, std::size_t bytes,
                                       const IdleT& is_idle) noexcept {
   const std::unique_lock lock(all_->members_mutex, std::try_to_lock);
   if (!lock.owns_lock()) return 0;
-  asking.last_need_ = ++all_->needs;
   std::size_t got = 0;
   for (budget_member* each : all_->members) {
     if (got >= bytes) break;
@@ -177,8 +176,11 @@ std::size_t memory_budget::reclaim_of(budget_member& asking, std::size_t bytes,
 }
 
 std::size_t memory_budget::reclaim_idle(budget_member& asking, std::size_t bytes) noexcept {
-  return reclaim_of(asking, bytes,
-                    [this](const budget_member& each) { return all_->needs - each.last_need_ > idle_needs; });
+  bool counted = false;  // one need, however many others there are
+  return reclaim_of(asking, bytes, [&](const budget_member& each) {
+    if (!std::exchange(counted, true)) asking.last_need_ = ++all_->needs;
+    return all_->needs - each.last_need_ > idle_needs;
+  });
 }
 
 std::size_t memory_budget::reclaim_resting(budget_member& asking, std::size_t bytes) noexcept {

@@ -54,6 +54,29 @@ TEST(DeviceSharing, WhatAnIdleOneKeepsMovesSeldom) {
   EXPECT_LE(card->used_bytes(), all * page);
 }
 
+/// What cannot be written anywhere stays, and what need not be is given all the same.
+TEST(DeviceSharing, AFullSlowTierKeepsOnlyWhatMustBeWritten) {
+  const auto card = std::make_shared<fake_card>(4, 50);
+  const auto budget = std::make_shared<memory::memory_budget>(16 * page);
+  const auto open = [&](std::size_t pinned) {
+    runtime_options options;
+    options.policy = "lru";
+    options.device = card;
+    options.pinned_bytes = pinned;
+    options.slow = memory::make_memory_store(pinned);
+    options.shared_budget = budget;
+    return runtime::create(options);
+  };
+  const auto done = open(2 * page), next = open(64 * page);
+  std::vector<memory::buffer> held;
+  for (int i = 0; i < 14; ++i) held.push_back(written(*done, page));
+  std::vector<memory::buffer> others;
+  for (int i = 0; i < 6; ++i)
+    others.push_back(written(*next, page));  // two are free, four have a place to go
+  EXPECT_THROW((void)written(*next, 8 * page), out_of_memory);
+  EXPECT_EQ(done->statistics().moved.evictions, 4U);
+}
+
 TEST(DeviceSharing, WhoSharesAFullBudgetPinsInAdvance) {
   const auto card = std::make_shared<fake_card>(4, 50);
   const auto budget = std::make_shared<memory::memory_budget>(16 * page);

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from .. import _core
 from .._core import Ciphertext as NativeCiphertext
 from .._core import Engine as NativeEngine
-from ..base.errors import InvalidArgument, LevelExhausted, WrongType
+from ..base.errors import InvalidArgument, LevelExhausted, PrecisionLoss, WrongType
 from ..base.names import Basis, Comparison, Mode
 from ..base.values import integer, positive
 from ..ckks.ciphertext import Ciphertext
@@ -66,27 +67,21 @@ class Circuits(ABC):
         Cheaper and more precise than products that are added: the ciphertexts may have any levels and scales,
         none is lowered where limbs can just be left out, and all results are divided together. What is done
         does not depend on the weights. One so small that it rounds to 0 at the scale of the parameters is 0.
+        With automatic bootstraps it is products that are added, and the results have the lowest level of them.
         """
-        if isinstance(cts, Ciphertext) or not cts:
+        if not isinstance(cts, Sequence) or not cts:
             raise WrongType("combine: expected a list of ciphertexts")
         sources = [self._own(each, "combine") for each in cts]
-        rows = np.asarray(weights)
-        if rows.dtype.kind not in "biuf" or rows.ndim != 2 or rows.shape[1] != len(cts) or not len(rows):
-            raise InvalidArgument(
-                f"combine: weights of shape {rows.shape} and type {rows.dtype} for {len(cts)} ciphertexts, "
-                f"expected real numbers of shape (results, {len(cts)})"
-            )
-        if not np.isfinite(rows).all():
-            raise InvalidArgument("combine: weights that are not finite")
+        rows = _weights(weights, len(cts))
+        engine: Host = self  # type: ignore[assignment]
+        if engine._refreshes is not None:  # bootstraps are placed between operations that are recorded
+            return _combined(cts, rows, level)
         lowest = min(each.level for each in sources)
         if level is None and lowest == 0:
             raise LevelExhausted("combine: a ciphertext at level 0, expected one level or more")
         wanted = lowest - 1 if level is None else integer(level, "combine: level", 0, max(0, lowest - 1))
         real = all(each.is_real for each in cts)
-        engine: Host = self  # type: ignore[assignment]
-        if engine._refreshes is not None:  # bootstraps are placed between operations that are recorded
-            return [_combined(cts, row, level) for row in rows.tolist()]
-        made = self._core.combine(sources, rows.astype(np.float64).tolist(), wanted)
+        made = self._core.combine(sources, rows, wanted)
         return [self._result(each, real) for each in made]
 
     # Rotations
@@ -280,12 +275,37 @@ def sign_epsilon(alpha: int = 8) -> float:
     return _core.sign_epsilon(integer(alpha, "sign_epsilon: alpha"))
 
 
-def _combined(cts: Sequence[Ciphertext], row: Sequence[float], level: int | None) -> Ciphertext:
-    """The sum of products with the numbers of a row, one after the other."""
-    first, *others = (ct * number for ct, number in zip(cts, row, strict=True))
-    for each in others:
-        first = first + each
-    return first if level is None else first.drop_level(level)
+def _weights(weights: npt.ArrayLike, count: int) -> list[list[float]]:
+    """Rows of finite numbers, one for each of `count` ciphertexts."""
+    try:
+        rows = np.asarray(weights)
+    except ValueError:
+        raise InvalidArgument("combine: rows of weights of different lengths") from None
+    if rows.dtype.kind not in "biuf" or rows.ndim != 2 or rows.shape[1] != count or not len(rows):
+        raise InvalidArgument(
+            f"combine: weights of shape {rows.shape} and type {rows.dtype} for {count} ciphertexts, "
+            f"expected real numbers of shape (results, {count})"
+        )
+    if not np.isfinite(rows).all():
+        raise InvalidArgument("combine: weights that are not finite")
+    made: list[list[float]] = rows.astype(np.float64).tolist()
+    return made
+
+
+def _combined(
+    cts: Sequence[Ciphertext], rows: Sequence[Sequence[float]], level: int | None
+) -> list[Ciphertext]:
+    """Sums of products with the numbers of each row, one after the other."""
+    made = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrecisionLoss)
+        for row in rows:
+            first, *others = (ct * number for ct, number in zip(cts, row, strict=True))
+            for each in others:
+                first = first + each
+            made.append(first)
+    wanted = min(each.level for each in made) if level is None else level
+    return [each if each.level == wanted else each.drop_level(wanted) for each in made]
 
 
 def _rectangle(matrix: npt.NDArray[np.generic], slots: int) -> dict[int, npt.NDArray[np.generic]]:

@@ -15,8 +15,8 @@ namespace halocline::memory {
 class budget_member {
  public:
   virtual ~budget_member() = default;
-  /// Releases up to `bytes` bytes that no step needs now; returns how many. Does nothing while the member is
-  /// in use by another thread.
+  /// Releases `bytes` bytes that no step needs now, as far as there are so many, or more where fewer are not
+  /// worth the effort; returns how many. Does nothing while the member is in use by another thread.
   virtual std::size_t reclaim(std::size_t bytes) noexcept = 0;
   /// Another member has joined, and most of the budget is in use: bytes will be requested soon.
   virtual void expect_reclaim() noexcept {}

@@ -4,6 +4,7 @@
 #include <exception>
 #include <numeric>
 #include <system_error>
+#include <utility>
 
 #include "halocline/core/process.hpp"
 
@@ -32,14 +33,16 @@ void slab_maker::work() {
     lock.unlock();
     try {
       made.data = device_->allocate_pinned(made.bytes);
+      lock.lock();
+      if (made.data != nullptr) ready_.push_back(made);
     } catch (const std::exception&) {  // as if there were none: who needs it gets the error
+      if (made.data != nullptr) device_->free_pinned(std::exchange(made.data, nullptr));
+      if (!lock.owns_lock()) lock.lock();
     }
-    lock.lock();
     if (made.data == nullptr) {
       ordered_.clear();
-    } else {
-      ready_.push_back(made);
-      if (!ordered_.empty()) ordered_.pop_front();
+    } else if (!ordered_.empty()) {
+      ordered_.pop_front();
     }
     changed_.notify_all();
   }
@@ -64,7 +67,11 @@ std::size_t slab_maker::bytes() const {
 }
 
 void slab_maker::clear() noexcept {
-  if (!is_here()) return end_thread();
+  if (!is_here()) {  // the slabs are the parent's
+    end_thread();
+    ordered_.clear();
+    return ready_.clear();
+  }
   {
     const std::lock_guard lock(mutex_);
     ordered_.clear();

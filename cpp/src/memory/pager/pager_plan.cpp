@@ -18,6 +18,8 @@ constexpr std::size_t most_ahead = std::size_t{64} << 20;
 /// engines that take 6 GB from each other in turn spent a third of their time in moves when each frame was
 /// trimmed by itself.
 constexpr std::size_t worth_moving = 4;
+/// Bytes that the slow tier gets ready for in advance: what is not requested after all is lost for others.
+constexpr std::size_t most_prepared = std::size_t{8} << 30;
 
 }  // namespace
 
@@ -229,18 +231,18 @@ std::size_t pager::reclaim(std::size_t bytes) noexcept {
     return frames_->moves_together() ? std::max(least, frames_->used_bytes() / worth_moving) : 1;
   };
   std::size_t given = 0;
-  try {
-    for (std::size_t open = part(bytes); given < bytes;) {
+  for (std::size_t open = part(bytes); given < bytes;) {
+    try {
       while (frames_->free_bytes() < open && (reap(true) || evict_one(true))) {
       }
-      const bool is_all = frames_->free_bytes() < open;
-      const std::size_t trimmed = frames_->trim_to(0);
-      given += trimmed;
-      if (trimmed == 0 && is_all) break;
-      // Nothing, where the last piece of the place is larger than what is free.
-      open = part(bytes - std::min(given, bytes)) + (trimmed == 0 ? frames_->free_bytes() : 0);
+    } catch (const std::exception&) {  // a failing slow tier: what it cannot take stays where it is
     }
-  } catch (const std::exception&) {  // a failing slow tier: frames that were not released stay where they are
+    const bool is_all = frames_->free_bytes() < open;
+    const std::size_t trimmed = frames_->trim_to(0);
+    given += trimmed;
+    if (trimmed == 0 && is_all) break;
+    // Nothing, where the last piece of the place is larger than what is free.
+    open = part(bytes - std::min(given, bytes)) + (trimmed == 0 ? frames_->free_bytes() : 0);
   }
   return given;
 }
@@ -253,8 +255,11 @@ void pager::expect_reclaim() noexcept {
 void pager::prepare_to_leave() noexcept {
   std::size_t bytes = 0;
   for (turn_list& list : order_lists_) {
-    for (const buffer_state* each : list) bytes += each->needs_saving() ? each->full_bytes() : 0;
+    for (const buffer_state* each : list) {
+      if (each->needs_saving() && each->slot == no_slot) bytes += each->full_bytes();
+    }
   }
+  bytes = std::min(bytes, most_prepared);
   try {
     slow_.prepare(bytes);
   } catch (const std::exception&) {  // then each write gets its room by itself
