@@ -67,7 +67,7 @@ class Circuits(ABC):
         Cheaper and more precise than products that are added: the ciphertexts may have any levels and scales,
         none is lowered where limbs can just be left out, and all results are divided together. What is done
         does not depend on the weights. One so small that it rounds to 0 at the scale of the parameters is 0.
-        With automatic bootstraps it is products that are added, and the results have the lowest level of them.
+        With automatic bootstraps products are added one by one, and results have the lowest of their levels.
         """
         if not isinstance(cts, Sequence) or not cts:
             raise WrongType("combine: expected a list of ciphertexts")
