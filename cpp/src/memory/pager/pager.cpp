@@ -160,6 +160,7 @@ std::byte* pager::take_frame(std::size_t bytes, lane user, object_class cls, boo
   for (;;) {
     if (std::byte* const frame = find_frame(bytes, user, cls)) return frame;
     if (reap(may_evict_planned)) continue;
+    resting_ = false;  // who needs room computes, with or without a plan
     if (frames_->budget().reclaim_idle(*this, bytes) != 0) continue;
     if (evict_one(false)) continue;
     // What others keep for their next plan before what this one needs now.

@@ -100,7 +100,7 @@ class pager final : public budget_member, public frame_holder {
   /// nowhere else.
   void prepare_to_leave() noexcept;
   [[nodiscard]] bool is_resting() const noexcept override { return resting_; }
-  /// A plan has ended, or begins.
+  /// A plan has ended, or begins. Ends by itself where room is needed.
   void set_resting(bool resting) noexcept { resting_ = resting; }
   /// Bytes of frames in use and kept for re-use, and their peak.
   [[nodiscard]] const frames& held() const noexcept { return *frames_; }

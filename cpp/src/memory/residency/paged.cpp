@@ -79,7 +79,6 @@ placing paged_residency::bring(std::span<const step_use> uses, std::string_view 
   }
   // Without a plan it is unknown which prefix the next use needs.
   const bool whole = executor_ == nullptr || !executor_->is_here();
-  if (executor_ == nullptr) pager_.set_resting(false);
   try {
     pager_.begin_reads(uses, whole);
     for (const step_use& use : uses) pager_.touch(use, whole);
