@@ -96,5 +96,45 @@ TEST(Budget, WaitingCanBeInterrupted) {
   memory_budget::set_interruption({});
 }
 
+/// Holds bytes and gives what it is asked for.
+class some_member final : public memory::budget_member {
+ public:
+  explicit some_member(bool rests) : rests_(rests) {}
+  std::size_t reclaim(std::size_t bytes) noexcept override { return asked += bytes, bytes; }
+  void expect_reclaim() noexcept override { ++expected; }
+  [[nodiscard]] bool is_resting() const noexcept override { return rests_; }
+
+  std::size_t asked = 0;
+  unsigned expected = 0;
+
+ private:
+  bool rests_;
+};
+
+TEST(Budget, OnlyWhoRestsIsAskedForWhatIsNotIdle) {
+  memory::memory_budget budget(100);
+  some_member asking(true), busy(false), resting(true);
+  for (some_member* each : {&asking, &busy, &resting}) budget.join(*each);
+  EXPECT_EQ(budget.reclaim_idle(asking, 10), 0U);  // nobody has been idle for long
+  EXPECT_EQ(budget.reclaim_resting(asking, 10), 10U);
+  EXPECT_EQ(resting.asked, 10U);
+  EXPECT_EQ(busy.asked + asking.asked, 0U);
+  for (some_member* each : {&asking, &busy, &resting}) budget.leave(*each);
+}
+
+TEST(Budget, MembersOfANearlyFullOneAreToldOfAnother) {
+  memory::memory_budget budget(100);
+  some_member first(false), second(false), third(false);
+  budget.join(first);
+  ASSERT_TRUE(budget.take(74));
+  budget.join(second);
+  EXPECT_EQ(first.expected, 0U);
+  ASSERT_TRUE(budget.take(1));
+  budget.join(third);
+  EXPECT_EQ(first.expected + second.expected, 2U);
+  EXPECT_EQ(third.expected, 0U);
+  for (some_member* each : {&first, &second, &third}) budget.leave(*each);
+}
+
 }  // namespace
 }  // namespace halocline::memory

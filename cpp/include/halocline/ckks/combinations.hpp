@@ -15,8 +15,7 @@ namespace halocline::ckks {
 /// not depend on the numbers; one below half of the reciprocal of its scale rounds to 0.
 /// @param values at least one, all of them above `level`, with the same slots and components
 /// @param rows at least one, of a finite number for each ciphertext
-/// @throws invalid_argument for other shapes, numbers that are not finite, or so large that they have no
-/// room;
+/// @throws invalid_argument for other shapes, and numbers that are not finite or have no room;
 ///   level_exhausted where a ciphertext is not above `level`; key_mismatch
 [[nodiscard]] std::vector<ciphertext> combinations(evaluator& on, ciphertext_span values,
                                                    std::span<const std::vector<double>> rows, unsigned level);
