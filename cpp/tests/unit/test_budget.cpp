@@ -115,7 +115,7 @@ TEST(Budget, OnlyWhoRestsIsAskedForWhatIsNotIdle) {
   memory::memory_budget budget(100);
   some_member asking(true), busy(false), resting(true);
   for (some_member* each : {&asking, &busy, &resting}) budget.join(*each);
-  EXPECT_EQ(budget.reclaim_idle(asking, 10), 0U);  // nobody has been idle for long
+  EXPECT_EQ(budget.reclaim_idle(asking, 10), 0U);  // no member has been idle for long
   EXPECT_EQ(budget.reclaim_resting(asking, 10), 10U);
   EXPECT_EQ(resting.asked, 10U);
   EXPECT_EQ(busy.asked + asking.asked, 0U);
