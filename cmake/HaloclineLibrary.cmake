@@ -27,8 +27,7 @@ endif()
 
 if(curl_FOUND)
   target_link_libraries(halocline PRIVATE PkgConfig::curl)
-  file(GLOB halocline_storage_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/src/storage/*.cpp")
-  set_source_files_properties(${halocline_storage_sources} PROPERTIES COMPILE_DEFINITIONS HALOCLINE_CURL)
+  target_compile_definitions(halocline PRIVATE HALOCLINE_CURL)
 else()
   message(STATUS "No libcurl 7.85: no key stores over HTTP and S3, only in folders")
 endif()
@@ -44,11 +43,14 @@ foreach(packer zlib zstd)
   endif()
 endforeach()
 
-# Saves an eighth of the time of a file (clang: 3.8 s instead of 4.4). Not in other builds: their objects are shared between
-# folders by ccache, which takes none that include a precompiled header of another folder.
+# Alone: kernels, which are compiled once for each target of Highway or take longest, and what is compiled otherwise for GPUs.
+halocline_join_files(halocline "/backend/cpu/|/backend/(peers|registry)\\.cpp$")
+
+# What pointers to vectors point to is the address sanitizer's to check. Checks of their arithmetic multiply the time to compile
+# unrolled kernels by four.
 if(HALOCLINE_SANITIZE)
-  target_precompile_headers(halocline PRIVATE <algorithm> <array> <cmath> <functional> <map> <memory> <mutex> <optional>
-    <span> <string> <string_view> <unordered_map> <utility> <vector>)
+  file(GLOB halocline_vector_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/src/backend/cpu/simd_*.cpp")
+  set_property(SOURCE ${halocline_vector_sources} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=pointer-overflow)
 endif()
 
 include(HaloclineSycl)  # texts that the SYCL backend compiles at run time

@@ -21,6 +21,7 @@ find_package(nanobind CONFIG REQUIRED)
 nanobind_add_module(_core NB_STATIC NOMINSIZE ${binding_sources})
 target_include_directories(_core PRIVATE "${PROJECT_SOURCE_DIR}/python/bindings")
 target_link_libraries(_core PRIVATE halocline halocline_operation_timing halocline_options)
+halocline_join_files(_core)
 set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/python")
 # The module exports its initialisation and nothing else. Without the list it would export what it links
 # statically, libstdc++ among it where a compiler finds only libstdc++.a: the dynamic linker then mixes two copies

@@ -11,6 +11,7 @@ target_include_directories(HaloclineSeal
   PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/cpp/compat/seal/include>" "$<INSTALL_INTERFACE:include/halocline_seal>"
   PRIVATE "${PROJECT_SOURCE_DIR}/cpp/compat/seal/src" "${PROJECT_SOURCE_DIR}/cpp/src")
 target_link_libraries(HaloclineSeal PRIVATE halocline::halocline PkgConfig::sodium "$<BUILD_INTERFACE:halocline_options>")
+halocline_join_files(HaloclineSeal)
 # What SEAL's headers say about compressions is a property of the library, so it is written into a header.
 foreach(packer ZLIB ZSTD)
   string(TOLOWER "${packer}" lower)

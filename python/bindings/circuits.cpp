@@ -153,7 +153,7 @@ nb::dict cost_of(const bound_circuit& circuit) {
 }
 
 /// (Galois element, level) of every key that the circuit uses.
-std::vector<std::tuple<std::uint64_t, unsigned>> requests_of(const bound_circuit& circuit) {
+std::vector<std::tuple<std::uint64_t, unsigned>> circuit_requests(const bound_circuit& circuit) {
   std::vector<std::tuple<std::uint64_t, unsigned>> rows;
   for (const ckks::key_request& each : circuit.requests) rows.emplace_back(each.galois_element, each.level);
   return rows;
@@ -170,7 +170,7 @@ void bind_transforms(nb::module_& module) {
       .def_static("matrix_vector", make_matrix_vector, nb::arg("engine"), nb::arg("how"), nb::arg("matrix"))
       .def_static("block_matmul", make_block_matmul, nb::arg("engine"), nb::arg("how"), nb::arg("matrices"),
                   nb::arg("block"), nb::arg("fold"))
-      .def_prop_ro("requests", requests_of)
+      .def_prop_ro("requests", circuit_requests)
       .def_prop_ro("nbytes", [](const bound_circuit& circuit) { return circuit.bytes; })
       .def_prop_ro("cost", cost_of);
   auto engine = nb::borrow<nb::class_<bound_engine>>(module.attr("Engine"));

@@ -91,7 +91,7 @@ nb::dict statistics(const bound_engine& self) {
   return out;
 }
 
-nb::dict describe(const bound_engine& self) {
+nb::dict describe_engine(const bound_engine& self) {
   const backend::capability c = self.where->ctx->device().describe();
   nb::dict out;
   out["device"] = c.device;
@@ -338,7 +338,7 @@ void bind_engine(nb::module_& module) {
       .def("statistics", statistics)
       .def("reset_peak", [](bound_engine& self) { self.where->ctx->runtime().reset_peak(); })
       .def("trim", [](bound_engine& self) { self.where->ctx->runtime().trim(); })
-      .def("describe", describe);
+      .def("describe", describe_engine);
   bind_blocking(type);
   bind_keys(type);
   bind_additions(type);

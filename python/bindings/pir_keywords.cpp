@@ -28,7 +28,7 @@ keyword_layout choose(const pir::parameters& scheme, std::uint64_t keys, std::ui
   return pir::choose_keyword_layout(scheme, request).table;
 }
 
-nb::dict about(const keyword_layout& at) {
+nb::dict about_layout(const keyword_layout& at) {
   nb::dict out;
   out["hashes"] = at.hashes;
   out["slots"] = at.slots;
@@ -136,7 +136,7 @@ void bind_keyword_tables(nb::module_& module) {
           "from_json", [](const std::string& text) { return pir::keyword_layout_from_json(text); },
           nb::arg("text"))
       .def("to_json", [](const keyword_layout& at) { return pir::to_json(at); })
-      .def("about", about)
+      .def("about", about_layout)
       .def(
           "candidates",
           [](const keyword_layout& at, const nb::bytes& key) {

@@ -60,7 +60,7 @@ bound_plaintext decrypt_plain(bound_client& client, const bound_ciphertext& ct) 
   });
 }
 
-auto decode(bound_client& client, const bound_plaintext& message) {
+auto decode_plaintext(bound_client& client, const bound_plaintext& message) {
   HALOCLINE_EXPECTS(client.where == message.where, invalid_argument,
                     "decode: the plaintext belongs to another client or engine");
   return to_numpy(
@@ -100,7 +100,8 @@ void bind_plaintext(nb::module_& module) {
              nb::arg("use_public_key"), "Encrypts an encoded vector of this client.");
   module.def("decrypt_plain", decrypt_plain, nb::arg("client"), nb::arg("ciphertext"),
              "Decrypts without decoding, over all primes; the ciphertext must live in the client's context.");
-  module.def("decode", decode, nb::arg("client"), nb::arg("plaintext"), "Values of an encoded vector.");
+  module.def("decode", decode_plaintext, nb::arg("client"), nb::arg("plaintext"),
+             "Values of an encoded vector.");
   module.def("multiply_plain", multiply_plain, nb::arg("engine"), nb::arg("ciphertext"), nb::arg("plaintext"),
              "Product at the product of the scales, not rescaled; levels must agree.");
   module.def("add_plain", add_plain, nb::arg("engine"), nb::arg("ciphertext"), nb::arg("plaintext"),

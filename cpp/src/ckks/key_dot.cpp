@@ -14,9 +14,9 @@ namespace {
 using backend::limb_view;
 
 /// The part of a call modulo some primes.
-class part {
+class dot_part {
  public:
-  part(context& ctx, const dot_source& source) : ctx_(ctx), source_(source) {}
+  dot_part(context& ctx, const dot_source& source) : ctx_(ctx), source_(source) {}
 
   /// Digits are `limbs(entry)`, polynomials are `view(polynomial)` there.
   template <typename LimbsT, typename ViewT>
@@ -90,7 +90,7 @@ bool takes_key(const evaluation_key& key) noexcept {
 
 void key_dot(context& ctx, const dot_source& source, std::span<const dot_term> terms,
              std::span<const dot_sum> sums) {
-  const part parts(ctx, source);
+  const dot_part parts(ctx, source);
   std::vector<backend::key_dot_job> jobs;
   jobs.push_back(parts.job(
       terms, sums, [&](std::size_t i) { return source.digits->digits[i].special(); },

@@ -14,13 +14,12 @@
 namespace halocline::pir {
 namespace {
 
-constexpr std::string_view hex_digits = "0123456789abcdef";
-
 std::string hexadecimal(std::span<const std::byte> bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
   std::string out;
   for (const std::byte each : bytes) {
-    out += hex_digits[static_cast<unsigned>(each) >> 4];
-    out += hex_digits[static_cast<unsigned>(each) & 15];
+    out += digits[static_cast<unsigned>(each) >> 4];
+    out += digits[static_cast<unsigned>(each) & 15];
   }
   return out;
 }

@@ -13,7 +13,7 @@ namespace {
 
 using halocline_detail::ciphertext_access;
 using halocline_detail::plaintext_access;
-constexpr double tolerance = 1e-4;
+constexpr double device_tolerance = 1e-4;
 
 /// "cuda:0" while it lives.
 struct simulated_gpu {
@@ -73,7 +73,7 @@ TEST(CompatDevices, MarkedOperandsMarkResults) {
   r.relin.gpu();
   r.evaluator.relinearize_inplace(z, r.relin);
   EXPECT_TRUE(z.on_gpu() && r.relin.on_gpu());
-  EXPECT_LT(distance(r.decrypt(z), map(a, a, std::multiplies<std::complex<double>>())), tolerance);
+  EXPECT_LT(distance(r.decrypt(z), map(a, a, std::multiplies<std::complex<double>>())), device_tolerance);
   const Ciphertext copy = z;
   EXPECT_TRUE(copy.on_gpu());
   z.to("cpu");
@@ -110,7 +110,7 @@ int use_default_device() {
   setenv("HALOCLINE_SEAL_DEVICE", "disk", 1);  // too late: it is read once
   r.evaluator.negate_inplace(x.to("cpu"));
   if (gpu.opened != 1 || !z.on_gpu() || !x.on_gpu()) return 1;
-  return distance(r.decrypt(z), map(a, a, std::plus<std::complex<double>>())) < tolerance ? 0 : 2;
+  return distance(r.decrypt(z), map(a, a, std::plus<std::complex<double>>())) < device_tolerance ? 0 : 2;
 }
 
 /// The same with the name of a device that is not there.
@@ -143,7 +143,7 @@ TEST(CompatDevices, WordsTravelWhenTheyAreNeeded) {
   EXPECT_FALSE(is_away(x));
   z.scale() *= 2.0;  // metadata stay on the host
   EXPECT_TRUE(is_away(z));
-  EXPECT_LT(distance(r.decrypt(z), a), tolerance);
+  EXPECT_LT(distance(r.decrypt(z), a), device_tolerance);
   EXPECT_FALSE(is_away(z));
   r.evaluator.negate_inplace(z);
   EXPECT_TRUE(is_away(z));

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "halocline/circuits/linear_transform.hpp"
 #include "halocline/ckks/context.hpp"
 #include "halocline/ckks/key_plan.hpp"
 #include "support/ckks_fixture.hpp"
@@ -95,6 +97,16 @@ inline complex_vector rotated_left(const complex_vector& values, std::int64_t k)
     result[static_cast<std::size_t>(i)] = values[static_cast<std::size_t>((((i + k) % n) + n) % n)];
   }
   return result;
+}
+
+/// Options of a linear transform.
+[[nodiscard]] inline circuits::transform_options options_for(circuits::transform_mode mode, unsigned level,
+                                                             std::optional<std::uint32_t> slots = {}) {
+  circuits::transform_options options;
+  options.mode = mode;
+  options.level = level;
+  options.slots = slots;
+  return options;
 }
 
 }  // namespace halocline::test

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "halocline/core/error.hpp"
+#include "halocline/params/primes.hpp"
 #include "halocline/seal_format/chain.hpp"
 #include "halocline/seal_format/read.hpp"
 #include "halocline/seal_format/write.hpp"
@@ -20,6 +21,16 @@ namespace halocline::test {
 /// Ring degree 8 with three primes.
 [[nodiscard]] inline const seal_format::modulus_chain& small_chain() {
   static const seal_format::modulus_chain made({seal_format::scheme::ckks, 8, {17, 97, 113}, 0});
+  return made;
+}
+
+/// Ring degree 1024, primes of 60, 36, 50 and 55 bits: digits are larger and smaller than other primes.
+[[nodiscard]] inline seal_format::parameters thousand_parameters() {
+  constexpr std::uint64_t n = 1024;
+  seal_format::parameters made{seal_format::scheme::ckks, n, {}, 0};
+  for (const double bits : {60.0, 36.0, 50.0, 55.0}) {
+    made.primes.push_back(params::primes_below(bits, 1, 2 * n).front());
+  }
   return made;
 }
 

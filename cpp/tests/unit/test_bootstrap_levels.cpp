@@ -23,7 +23,7 @@ constexpr auto cts = bootstrap_order::cts_first;
 constexpr auto stc = bootstrap_order::stc_first;
 
 /// 17 levels for messages, as n16-boot has.
-ckks_rig& rig() {
+ckks_rig& deep_rig() {
   static ckks_rig instance(params::preset("test-n12-boot"));
   instance.eval.set_mode(ckks::maintenance::automatic);
   return instance;
@@ -37,8 +37,8 @@ bootstrap_options with(std::uint32_t slots, bootstrap_order order, std::optional
   return options;
 }
 
-complex_vector in_the_disc(std::uint32_t count) {
-  complex_vector values = rig().random_values(2 * count, 5);
+complex_vector deep_disc(std::uint32_t count) {
+  complex_vector values = deep_rig().random_values(2 * count, 5);
   std::erase_if(values, [](const auto& each) { return std::abs(each) > 1; });
   values.resize(count);
   return values;
@@ -49,7 +49,7 @@ struct lowered_case {
   bootstrap_options options;
 };
 
-std::vector<lowered_case> cases() {
+std::vector<lowered_case> lowered_cases() {
   std::vector<lowered_case> result{{"least_cts", with(8, cts, 1)},
                                    {"sparse_cts", with(8, cts, 14)},
                                    {"sparse_stc", with(8, stc, 9)},
@@ -73,57 +73,57 @@ class BootstrapLevels : public testing::TestWithParam<lowered_case> {};
 // The scales of EvalMod and CoeffToSlot are those of the usual levels, and so is the forecast; a quarter of a
 // bit is what primes of other sizes may change. Measured against the forecast as in test_bootstrap.cpp.
 TEST_P(BootstrapLevels, ResultsHaveTheLevelAndTheUsualPrecision) {
-  SCOPED_TRACE(rig().describe());
-  const bootstrapper boots(rig().eval, GetParam().options);
+  SCOPED_TRACE(deep_rig().describe());
+  const bootstrapper boots(deep_rig().eval, GetParam().options);
   bootstrap_options highest = GetParam().options;
   highest.output_level.reset();
-  const bootstrapper usual(rig().eval, highest);
+  const bootstrapper usual(deep_rig().eval, highest);
   const std::vector<ckks::key_request> requests = boots.key_requests();
   const std::vector<ckks::key_request> most = usual.key_requests();
   for (const ckks::key_request& each : requests) {
-    EXPECT_LE(each.level, rig().parameters().top_level());
+    EXPECT_LE(each.level, deep_rig().parameters().top_level());
     const auto same = std::ranges::find(most, each.galois_element, &ckks::key_request::galois_element);
     if (same != most.end()) {
       EXPECT_LE(each.level, same->level);
     }
   }
-  exact_keys keys(rig(), requests);
-  const complex_vector x = in_the_disc(boots.slots());
-  const ckks::ciphertext y = boots.bootstrap(keys.eval, rig().encrypt(x, boots.input_level()));
+  exact_keys keys(deep_rig(), requests);
+  const complex_vector x = deep_disc(boots.slots());
+  const ckks::ciphertext y = boots.bootstrap(keys.eval, deep_rig().encrypt(x, boots.input_level()));
   EXPECT_EQ(y.level, *GetParam().options.output_level);
   EXPECT_EQ(y.level, boots.output_level());
   // With SlotToCoeff first, both parts of sparse messages are in one ciphertext, which a matrix joins.
   const bool joined = boots.options().order == stc && boots.slots() < 2048 && y.level < 17;
   EXPECT_EQ(boots.depth(), usual.depth() + (joined ? 1 : 0));
   EXPECT_EQ(boots.raised_level() - y.level, boots.depth());
-  EXPECT_DOUBLE_EQ(y.scale, rig().parameters().level(y.level).scale);
+  EXPECT_DOUBLE_EQ(y.scale, deep_rig().parameters().level(y.level).scale);
   EXPECT_NEAR(boots.forecast().mean_bits, usual.forecast().mean_bits, 0.25);
-  const ckks::precision_stats found = rig().precision(y, x);
+  const ckks::precision_stats found = deep_rig().precision(y, x);
   EXPECT_GT(found.mean_bits, boots.forecast().mean_bits - 0.5);
   EXPECT_GT(found.worst_bits, boots.forecast().worst_bits - 3.0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BootstrapLevels, testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(All, BootstrapLevels, testing::ValuesIn(lowered_cases()),
                          [](const auto& info) { return info.param.name; });
 
 // What comes out is a message like any other: it has the primes of its level, and can be multiplied.
 TEST(BootstrapLevels, ResultsAreOrdinaryCiphertexts) {
-  const bootstrapper boots(rig().eval, with(8, stc, 5));
-  exact_keys keys(rig(), boots.key_requests());
-  const complex_vector x = in_the_disc(8);
-  ckks::ciphertext y = boots.bootstrap(keys.eval, rig().encrypt(x, boots.input_level()));
-  EXPECT_EQ(y.parts.front().chain().primes, rig().parameters().level(5).q);
+  const bootstrapper boots(deep_rig().eval, with(8, stc, 5));
+  exact_keys keys(deep_rig(), boots.key_requests());
+  const complex_vector x = deep_disc(8);
+  ckks::ciphertext y = boots.bootstrap(keys.eval, deep_rig().encrypt(x, boots.input_level()));
+  EXPECT_EQ(y.parts.front().chain().primes, deep_rig().parameters().level(5).q);
   complex_vector square = x;
   for (auto& each : square) each *= each;
   y = keys.eval.multiply(y, y);
   EXPECT_EQ(y.level, 4U);
-  EXPECT_GT(rig().precision(y, square).worst_bits, 15.0);
+  EXPECT_GT(deep_rig().precision(y, square).worst_bits, 15.0);
 }
 
 // Both parts of complex messages go through EvalMod in one ciphertext where a level is left to join them.
 TEST(BootstrapLevels, PartsOfSparseMessagesArePackedWhereALevelIsLeft) {
   const auto parts = [](const bootstrap_options& options) {
-    return bootstrapper(rig().eval, options).coeff_to_slot().options().parts;
+    return bootstrapper(deep_rig().eval, options).coeff_to_slot().options().parts;
   };
   EXPECT_EQ(parts(with(8, stc, 16)), circuits::dft_parts::packed);
   EXPECT_EQ(parts(with(8, stc, 17)), circuits::dft_parts::separate);
@@ -139,7 +139,7 @@ TEST(BootstrapLevels, PartsOfSparseMessagesArePackedWhereALevelIsLeft) {
 TEST(BootstrapLevels, FewSlotsFromTheSparseSecretBeginWithTheirSum) {
   bootstrap_options options = with(8, stc, 16);
   options.transforms.from_sparse = true;
-  const auto stages = [&] { return bootstrapper(rig().eval, options).options().transforms.cts_stages; };
+  const auto stages = [&] { return bootstrapper(deep_rig().eval, options).options().transforms.cts_stages; };
   EXPECT_EQ(stages(), (std::vector<unsigned>{0, 3}));
   options.slots = 256;
   EXPECT_EQ(stages(), (std::vector<unsigned>{0, 4, 4}));
@@ -156,13 +156,13 @@ TEST(BootstrapLevels, LevelsThatCannotBeAreRefused) {
   const auto made = [](ckks_rig& at, const bootstrap_options& options) {
     return [&at, options] { (void)bootstrapper(at.eval, options); };
   };
-  EXPECT_THAT(made(rig(), with(64, stc, 18)),
+  EXPECT_THAT(made(deep_rig(), with(64, stc, 18)),
               ThrowsMessage<invalid_argument>(HasSubstr("level 18 requested; expected 3 to 17")));
-  EXPECT_THAT(made(rig(), with(2048, cts, 15)),
+  EXPECT_THAT(made(deep_rig(), with(2048, cts, 15)),
               ThrowsMessage<invalid_argument>(HasSubstr("level 15 requested; expected 1 to 14")));
-  EXPECT_THAT(made(rig(), with(64, stc, 2)),
+  EXPECT_THAT(made(deep_rig(), with(64, stc, 2)),
               ThrowsMessage<invalid_argument>(HasSubstr("level 2 requested; expected 3 to 17")));
-  EXPECT_THAT(made(rig(), with(64, cts, 0)),
+  EXPECT_THAT(made(deep_rig(), with(64, cts, 0)),
               ThrowsMessage<invalid_argument>(HasSubstr("level 0 requested; expected 1 to")));
   static ckks_rig wide(params::preset("test-n11-boot64"));
   EXPECT_THAT(made(wide, with(16, stc, 3)), ThrowsMessage<invalid_argument>(HasSubstr("64-bit words")));
@@ -173,14 +173,14 @@ TEST(BootstrapLevels, LevelsThatCannotBeAreRefused) {
 
 // A key for the highest level serves, one below what is requested does not.
 TEST(BootstrapLevels, KeysOfLowerLevelsAreMissing) {
-  const bootstrapper boots(rig().eval, with(8, cts, 12));
+  const bootstrapper boots(deep_rig().eval, with(8, cts, 12));
   std::vector<ckks::key_request> requests = boots.key_requests();
-  for (ckks::key_request& each : requests) each.level = rig().parameters().top_level();
-  const ckks::ciphertext x = rig().encrypt(in_the_disc(8), 0);
-  exact_keys large(rig(), requests);
+  for (ckks::key_request& each : requests) each.level = deep_rig().parameters().top_level();
+  const ckks::ciphertext x = deep_rig().encrypt(deep_disc(8), 0);
+  exact_keys large(deep_rig(), requests);
   EXPECT_EQ(boots.bootstrap(large.eval, x).level, 12U);
   for (ckks::key_request& each : requests) each.level = 12;
-  exact_keys small(rig(), requests);
+  exact_keys small(deep_rig(), requests);
   EXPECT_THROW((void)boots.bootstrap(small.eval, x), missing_key);
 }
 

@@ -23,8 +23,6 @@ using memory::lane;
 using memory::runtime;
 using memory::runtime_options;
 
-constexpr std::size_t page = 4096;
-
 /// Lets frames move unless they are fixed.
 class some_holder final : public memory::frame_holder {
  public:

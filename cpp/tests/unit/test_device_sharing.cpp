@@ -18,8 +18,6 @@ namespace {
 using memory::runtime;
 using memory::runtime_options;
 
-constexpr std::size_t page = 4096;
-
 /// A runtime that keeps what it evicts in pinned memory.
 std::shared_ptr<runtime> sharing(const std::shared_ptr<fake_card>& card,
                                  const std::shared_ptr<memory::memory_budget>& budget) {

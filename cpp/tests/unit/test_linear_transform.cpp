@@ -37,14 +37,6 @@ std::vector<int> range(int first, int count, int stride = 1) {
   return result;
 }
 
-transform_options options_for(transform_mode mode, unsigned level, std::optional<std::uint32_t> slots = {}) {
-  transform_options options;
-  options.mode = mode;
-  options.level = level;
-  options.slots = slots;
-  return options;
-}
-
 void expect_canonical(const ckks_rig& rig, const ckks::ciphertext& value, unsigned level) {
   EXPECT_EQ(value.level, level);
   const double canonical = rig.parameters().level(level).scale;

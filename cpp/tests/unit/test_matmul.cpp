@@ -21,7 +21,7 @@ using testing::ThrowsMessage;
 
 // As in test_linear_transform.cpp, where the entries of a row sum to sqrt(2) at most; the final sum of up to
 // 64 classes adds their errors, 3 bits more.
-constexpr double worst_bits = 23.0;
+constexpr double matmul_bits = 23.0;
 
 /// Random entries in the square [-1, 1] + [-1, 1] i, divided by the number of columns.
 dense_matrix random_matrix(const ckks_rig& rig, std::size_t rows, std::size_t columns, std::uint32_t seed) {
@@ -38,18 +38,10 @@ complex_vector multiply(const dense_matrix& m, const complex_vector& x) {
   return y;
 }
 
-transform_options options_for(transform_mode mode, unsigned level, std::optional<std::uint32_t> slots = {}) {
-  transform_options options;
-  options.mode = mode;
-  options.level = level;
-  options.slots = slots;
-  return options;
-}
-
 void expect_result(ckks_rig& rig, const ckks::ciphertext& y, const complex_vector& expected, unsigned level) {
   EXPECT_EQ(y.level, level);
   EXPECT_NEAR(y.scale / rig.parameters().level(level).scale, 1.0, 1e-9);
-  EXPECT_GT(rig.precision(y, expected).worst_bits, worst_bits);
+  EXPECT_GT(rig.precision(y, expected).worst_bits, matmul_bits);
 }
 
 void check_matrix(const std::string& preset, std::size_t rows, std::size_t columns,
@@ -178,7 +170,7 @@ void check_blocks(const block_case& c) {
         if (i % c.block >= c.rows) expected[i] = computed[i] = 0.0;
       }
     }
-    EXPECT_GT(ckks::measure_precision(computed, expected).worst_bits, worst_bits);
+    EXPECT_GT(ckks::measure_precision(computed, expected).worst_bits, matmul_bits);
   }
 }
 

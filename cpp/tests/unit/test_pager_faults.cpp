@@ -21,9 +21,9 @@ using memory::runtime_options;
 
 constexpr std::size_t kib = 1024;
 
-struct rig {
-  explicit rig(const char* policy, std::size_t budget,
-               std::shared_ptr<memory::memory_budget> shared = nullptr) {
+struct faulty_rig {
+  explicit faulty_rig(const char* policy, std::size_t budget,
+                      std::shared_ptr<memory::memory_budget> shared = nullptr) {
     slow = std::make_shared<faulty_store>(memory::make_memory_store(), fault_script{});
     runtime_options options;
     options.policy = policy;
@@ -47,7 +47,7 @@ struct rig {
 /// Runs a program to its end, trying every instruction again after an error.
 class retrying_machine {
  public:
-  retrying_machine(const rig& at, const memory_program& program) : machine_(at.memory, program) {}
+  retrying_machine(const faulty_rig& at, const memory_program& program) : machine_(at.memory, program) {}
 
   /// Returns how many errors there were.
   unsigned run() {
@@ -79,7 +79,7 @@ const memory_program& some_program() {
 class Faults : public testing::TestWithParam<fault_script> {};
 
 TEST_P(Faults, AreReportedAndLoseNothing) {
-  const rig at("lru", 160 * kib);
+  const faulty_rig at("lru", 160 * kib);
   retrying_machine machine(at, some_program());
   at.slow->set_script(GetParam());
   const unsigned errors = machine.run();
@@ -104,7 +104,7 @@ TEST_P(Faults, UnderAPlanToo) {
   options.capacity_bytes = std::max<std::size_t>(160 * kib, memory::plan::minimum_capacity(source));
   const auto plan = std::make_shared<const memory::plan::plan>(memory::plan::make_plan(source, options));
 
-  const rig at("planned", options.capacity_bytes);
+  const faulty_rig at("planned", options.capacity_bytes);
   retrying_machine machine(at, some_program());
   at.slow->set_script(GetParam());
   at.memory->begin_plan(plan);
@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(EachKind, Faults,
                                          one_kind(&fault_script::write_error, {13, 3})));
 
 TEST(SlowDisk, OnlyTakesLonger) {
-  const rig at("lru", 160 * kib);
+  const faulty_rig at("lru", 160 * kib);
   retrying_machine machine(at, some_program());
   fault_script script;
   script.delay = std::chrono::microseconds(200);
@@ -141,7 +141,7 @@ TEST(SlowDisk, OnlyTakesLonger) {
 }
 
 TEST(Budgets, ShrinkAndGrowWhileAProgramRuns) {
-  const rig at("lru", 400 * kib);
+  const faulty_rig at("lru", 400 * kib);
   memory_machine machine(at.memory, some_program());
   std::size_t calls = 0;
   machine.run([&](const runtime& memory) {
@@ -155,7 +155,7 @@ TEST(Budgets, ShrinkAndGrowWhileAProgramRuns) {
 }
 
 TEST(Budgets, TooSmallForWhatIsInUseIsRefused) {
-  const rig at("lru", 64 * kib);
+  const faulty_rig at("lru", 64 * kib);
   const memory::buffer held = at.memory->allocate(16 * kib, memory::object_class::ciphertext, "held");
   const memory::operand all{&held, 0, 16 * kib};
   {
@@ -169,8 +169,8 @@ TEST(Budgets, TooSmallForWhatIsInUseIsRefused) {
 
 TEST(Budgets, TwoRuntimesShareOne) {
   const auto shared = std::make_shared<memory::memory_budget>(300 * kib);
-  const rig first("lru", 0, shared);
-  const rig second("lru", 0, shared);
+  const faulty_rig first("lru", 0, shared);
+  const faulty_rig second("lru", 0, shared);
   const memory_program other = program_maker(12, {12, 60, 6}).make();
   memory_machine a(first.memory, some_program());
   memory_machine b(second.memory, other);
@@ -188,7 +188,7 @@ TEST(Budgets, TwoRuntimesShareOne) {
 }
 
 TEST(Budgets, AStepThatNeedsTooMuchSaysHowMuch) {
-  const rig at("lru", 64 * kib);
+  const faulty_rig at("lru", 64 * kib);
   const memory::buffer a = at.memory->allocate(40 * kib, memory::object_class::ciphertext, "a");
   const memory::buffer b = at.memory->allocate(40 * kib, memory::object_class::ciphertext, "b");
   const memory::operand both[] = {{&a, 0, 40 * kib}, {&b, 0, 40 * kib}};
@@ -199,7 +199,7 @@ TEST(Budgets, AStepThatNeedsTooMuchSaysHowMuch) {
 }
 
 TEST(Cancellation, StopsAtAStepAndLeavesObjectsUsable) {
-  const rig at("lru", 160 * kib);
+  const faulty_rig at("lru", 160 * kib);
   memory_machine machine(at.memory, some_program());
   std::size_t calls = 0;
   EXPECT_THROW(machine.run([&](const runtime&) {
@@ -214,11 +214,11 @@ TEST(Cancellation, StopsAtAStepAndLeavesObjectsUsable) {
 TEST(Plans, NeedThePolicyAndABudgetThatHoldsThem) {
   const auto plan = std::make_shared<memory::plan::plan>();
   plan->capacity_bytes = 128 * kib;
-  const rig under_lru("lru", 160 * kib);
+  const faulty_rig under_lru("lru", 160 * kib);
   EXPECT_THROW(under_lru.memory->begin_plan(plan), invalid_argument);
-  const rig small("planned", 64 * kib);
+  const faulty_rig small("planned", 64 * kib);
   EXPECT_THROW(small.memory->begin_plan(plan), invalid_argument);
-  const rig fitting("planned", 128 * kib);
+  const faulty_rig fitting("planned", 128 * kib);
   fitting.memory->begin_plan(plan);
   EXPECT_THROW(fitting.memory->begin_plan(plan), invalid_argument);
   EXPECT_EQ(fitting.memory->end_plan().steps_followed, 0U);

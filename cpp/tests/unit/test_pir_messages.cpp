@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 /// Offsets of docs/reference/retrieval_messages.md.
 constexpr std::size_t version_at = 8, levels_at = 12, fingerprint_at = 16, content_at = 48;
 
-const geometry& small() {
+const geometry& few_records() {
   static const auto& made = *new geometry(small_geometry(64, 2000));
   return made;
 }
@@ -59,7 +59,7 @@ TEST(PirMessages, ComeBackAsTheyWere) {
   wide.prime_count = 4;
   wide.prime_bits = 29.7;
   wide.answer_bits = 63;
-  for (const geometry& of : {small(), small_geometry(5, 10), small_geometry(9, 900, wide)}) {
+  for (const geometry& of : {few_records(), small_geometry(5, 10), small_geometry(9, 900, wide)}) {
     const server_keys_message keys = sample_keys(of),
                               keys_again = read_server_keys(of, write_server_keys(of, keys));
     EXPECT_EQ(keys_again.client, keys.client);
@@ -83,7 +83,7 @@ TEST(PirMessages, ComeBackAsTheyWere) {
 
 TEST(PirMessages, HaveTheStatedSizes) {
   for (const geometry& of :
-       {small(), small_geometry(3000, 10), make_geometry(preset("pir-n4096"), 9, 100000)}) {
+       {few_records(), small_geometry(3000, 10), make_geometry(preset("pir-n4096"), 9, 100000)}) {
     const message_sizes sizes = message_sizes_of(of);
     const auto messages = all_messages(of);
     EXPECT_EQ(messages[0].size(), sizes.server_keys);
@@ -146,13 +146,13 @@ std::vector<std::byte> forged(std::vector<std::byte> message, std::size_t at, st
 }
 
 TEST(PirMessages, SayWhatIsWrong) {
-  const std::vector<std::byte> query = write_query(small(), sample_query(small()));
+  const std::vector<std::byte> query = write_query(few_records(), sample_query(few_records()));
   const auto corrupt = [](const std::vector<std::byte>& bytes) {
-    return message_of<corrupt_data>([&] { (void)read_query(small(), bytes); });
+    return message_of<corrupt_data>([&] { (void)read_query(few_records(), bytes); });
   };
   EXPECT_THAT(corrupt({}), HasSubstr("only 0 bytes"));
   EXPECT_THAT(corrupt(forged(query, 0, std::byte{0})), HasSubstr("must begin with HALOPIRQ"));
-  EXPECT_THAT(corrupt(write_answer(small(), sample_answer(small()))), HasSubstr("HALOPIRQ"));
+  EXPECT_THAT(corrupt(write_answer(few_records(), sample_answer(few_records()))), HasSubstr("HALOPIRQ"));
   EXPECT_THAT(corrupt(forged(query, version_at, std::byte{1})), HasSubstr("format version 1"));
   EXPECT_THAT(corrupt(forged(query, levels_at, std::byte{1})), HasSubstr("bytes 12 to 15"));
   std::vector<std::byte> longer = query;
@@ -163,14 +163,14 @@ TEST(PirMessages, SayWhatIsWrong) {
   longer[content_at] ^= std::byte{1};
   EXPECT_THAT(corrupt(longer), HasSubstr("checksum"));
   EXPECT_THAT(message_of<invalid_argument>([&] {
-                (void)read_query(small(),
+                (void)read_query(few_records(),
                                  forged(query, fingerprint_at, query[fingerprint_at] ^ std::byte{1}));
               }),
               HasSubstr("belongs to the database"));
 }
 
 TEST(PirMessages, ResiduesAreBelowTheirPrimes) {
-  const geometry& of = small();
+  const geometry& of = few_records();
   const std::size_t n = of.scheme.n();
   for (std::size_t limb = 0; limb < 2; ++limb) {
     query_message query = sample_query(of);
@@ -212,7 +212,7 @@ TEST(PirMessages, KeysServeDatabasesOfTheSameShape) {
 }
 
 TEST(PirMessages, WritersRefuseWhatReadersWould) {
-  const geometry& of = small();
+  const geometry& of = few_records();
   query_message query = sample_query(of);
   query.c0.pop_back();
   EXPECT_THAT(message_of<invalid_argument>([&] { (void)write_query(of, query); }), HasSubstr("2047 numbers"));
@@ -230,9 +230,9 @@ TEST(PirMessages, WritersRefuseWhatReadersWould) {
 }
 
 TEST(PirMessages, TagsTellQueriesApart) {
-  const auto query = write_query(small(), sample_query(small()));
+  const auto query = write_query(few_records(), sample_query(few_records()));
   EXPECT_EQ(tag_of(query), tag_of(query));
-  EXPECT_NE(tag_of(query), tag_of(write_query(small(), sample_query(small(), 9))));
+  EXPECT_NE(tag_of(query), tag_of(write_query(few_records(), sample_query(few_records(), 9))));
   EXPECT_EQ(to_string(client_id{0x01, 0xAB}), "01ab0000000000000000000000000000");
 }
 

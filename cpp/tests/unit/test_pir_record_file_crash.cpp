@@ -20,13 +20,13 @@ using test::plain_shape;
 using test::read_all;
 using test::records_of;
 
-constexpr std::uint64_t seed = 20260116;
+constexpr std::uint64_t crash_seed = 20260116;
 
 TEST(PirRecordFileCrash, IsOldOrNewWhereverTheBuildIsKilled) {
   const test::temporary_folder folder;
   const geometry shape = plain_shape();
   const std::vector<std::byte> records = records_of(shape);
-  const std::vector<std::byte> fresh = test::random_records(records.size(), seed + 1);
+  const std::vector<std::byte> fresh = test::random_records(records.size(), crash_seed + 1);
   const auto path = folder / "a.hlr";
   build(path, shape, records);
   std::uint64_t call = 1;
@@ -55,7 +55,7 @@ TEST(PirRecordFileCrash, HasTheOldRecordOrTheNewOneWhereverAReplacementIsKilled)
   const geometry shape = plain_shape();
   const std::vector<std::byte> records = records_of(shape);
   std::vector<std::byte> replaced = records;
-  const std::vector<std::byte> fresh = test::random_records(1000, seed + 1);
+  const std::vector<std::byte> fresh = test::random_records(1000, crash_seed + 1);
   std::ranges::copy(fresh, replaced.begin() + 65000);  // in two blocks
   const auto path = folder / "a.hlr";
   std::uint64_t call = 1;
@@ -92,14 +92,14 @@ TEST(PirRecordFileCrash, CompletesWhateverAPowerFailureLeft) {
   const auto path = folder / "a.hlr";
   build(path, shape, records);
   const std::string before = test::read_file(path);
-  const std::vector<std::byte> fresh = test::random_records(1000, seed + 1);
+  const std::vector<std::byte> fresh = test::random_records(1000, crash_seed + 1);
   open_record_file(path, true)->write(65000, fresh);
   const std::string after = test::read_file(path);
   journal_entry entry{65000, 0, {0, 0}, fresh};
   std::memcpy(entry.checksums.data(), after.data() + at.checksums, 16);
   const std::vector<std::byte> journal = write_journal(entry);
   const std::string logged(reinterpret_cast<const char*>(journal.data()), journal.size());
-  std::mt19937_64 random(seed);
+  std::mt19937_64 random(crash_seed);
   for (int i = 0; i < 100; ++i) {
     // The journal is complete: the record and the checksums are anything between old and new.
     std::string torn = before;

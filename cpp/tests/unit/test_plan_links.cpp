@@ -9,18 +9,18 @@
 #include <vector>
 
 #include "halocline/core/error.hpp"
-#include "halocline/memory/plan/plan_check.hpp"
 #include "halocline/memory/plan/planner.hpp"
+#include "support/checked_plan.hpp"
 #include "support/random_program.hpp"
 
 namespace halocline::memory::plan {
 namespace {
 
+using test::checked_plan;
+using test::step_ns;
 using test::trace_maker;
-using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr std::uint64_t step_ns = 1'000'000;
 constexpr std::uint64_t pages = 100;
 
 /// One step per letter, which reads that key; its identity is the letter.
@@ -50,12 +50,6 @@ planner_options chain_for(const program& source, std::uint64_t capacity_pages, d
                    {"remote", {3e6, slower * 1000.0 / page_bytes}, 0}};
   for (const object& each : source.objects) options.remote[each.identity] = {};
   return options;
-}
-
-plan checked_plan(const program& source, const planner_options& options) {
-  plan made = make_plan(source, options);
-  EXPECT_THAT(check_plan(source, made), IsEmpty());
-  return made;
 }
 
 TEST(PlanLinks, WhatWasReadFromAfarComesFromTheNextTierAfterThat) {

@@ -8,6 +8,7 @@
 
 #include "halocline/core/error.hpp"
 #include "halocline/memory/plan/plan_check.hpp"
+#include "support/checked_plan.hpp"
 #include "support/key_switch_program.hpp"
 #include "support/message_of.hpp"
 #include "support/random_program.hpp"
@@ -15,6 +16,8 @@
 namespace halocline::memory::plan {
 namespace {
 
+using test::checked_plan;
+using test::step_ns;
 using test::trace_maker;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -23,7 +26,6 @@ using testing::IsEmpty;
 constexpr auto key = object_class::evaluation_key;
 constexpr auto ciphertext = object_class::ciphertext;
 constexpr auto scratch = object_class::scratch;
-constexpr std::uint64_t step_ns = 1'000'000;
 
 program program_of(const trace_maker& made) { return make_program(made.result(), {}, time_source::recorded); }
 
@@ -34,12 +36,6 @@ planner_options options_for(std::uint64_t pages) {
   options.costs.load = options.costs.store = {0, 1000.0 / page_bytes};
   options.costs.expand = options.costs.encode = {0, 250.0 / page_bytes};
   return options;
-}
-
-plan checked_plan(const program& source, const planner_options& options) {
-  plan made = make_plan(source, options);
-  EXPECT_THAT(check_plan(source, made), IsEmpty());
-  return made;
 }
 
 /// One step per digit, which reads that key.

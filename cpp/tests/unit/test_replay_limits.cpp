@@ -45,8 +45,8 @@ struct rows {
   }
 };
 
-sim::replay_report run(const memory::trace& program, const char* policy, bool steady = false,
-                       std::uint64_t budget = 0) {
+sim::replay_report replayed(const memory::trace& program, const char* policy, bool steady = false,
+                            std::uint64_t budget = 0) {
   sim::replay_options options;
   options.policy = policy;
   options.steady = steady;
@@ -92,7 +92,7 @@ memory::trace exchanged_classes() {
 TEST(ReplayLimits, RowsHaveTheClassOfTheirObject) {
   for (const char* policy : {"resident", "async", "cached", "managed", "static", "lru", "planned"}) {
     for (const bool steady : {false, true}) {
-      EXPECT_THAT(message_of<corrupt_data>([&] { (void)run(exchanged_classes(), policy, steady); }),
+      EXPECT_THAT(message_of<corrupt_data>([&] { (void)replayed(exchanged_classes(), policy, steady); }),
                   AllOf(HasSubstr("step 1"), HasSubstr("its class is 'ciphertext', expected 'table'"),
                         HasSubstr("record the trace again")))
           << policy;
@@ -126,12 +126,12 @@ TEST(ReplayLimits, PlannedReplaysRefuseStepsThatAreSplit) {
   made.add(3, trace_action::read, 1, object_class::ciphertext, 4096);
   made.add(3, trace_action::allocate, 2, object_class::ciphertext, 4096);
   made.add(3, trace_action::write, 2, object_class::ciphertext, 4096);
-  EXPECT_THAT(message_of<corrupt_data>([&] { (void)run(made.result, "planned"); }),
+  EXPECT_THAT(message_of<corrupt_data>([&] { (void)replayed(made.result, "planned"); }),
               AllOf(HasSubstr("step 3, object 2: allocate stands among the reads and writes"),
                     HasSubstr("expected the rows of a step together"), HasSubstr("a step of their own")));
-  EXPECT_EQ(run(made.result, "async").steps, 2U);
+  EXPECT_EQ(replayed(made.result, "async").steps, 2U);
   made.result.events.back().step = 4;  // as the message says
-  EXPECT_EQ(run(made.result, "planned").steps, 2U);
+  EXPECT_EQ(replayed(made.result, "planned").steps, 2U);
 }
 
 TEST(ReplayLimits, UsesAreMergedInTheOrderOfTheirFirstRows) {
@@ -167,9 +167,9 @@ TEST(ReplayLimits, OneStepMayUseVeryManyBuffers) {
       made.add(step, trace_action::read, i + (step == 2 ? many / 2 : 0), object_class::evaluation_key, 4096);
     }
   }
-  EXPECT_EQ(run(made.result, "async").steps, 3U);
-  EXPECT_EQ(run(made.result, "managed").faults, many);  // one page each
-  const sim::replay_report lru = run(made.result, "lru", false, many / 2 * 4096);
+  EXPECT_EQ(replayed(made.result, "async").steps, 3U);
+  EXPECT_EQ(replayed(made.result, "managed").faults, many);  // one page each
+  const sim::replay_report lru = replayed(made.result, "lru", false, many / 2 * 4096);
   EXPECT_EQ(lru.loaded_bytes, 3 * many / 2 * 4096);  // every step evicts the half of the step before
 }
 
@@ -226,7 +226,8 @@ TEST(ReplayLimits, OneStepMayTouchVeryManyPartsOfABuffer) {
   }
   EXPECT_EQ(play(apart.result).ranges.size(), many);
   EXPECT_EQ(play(behind_each_other.result).ranges.size(), 1U);
-  EXPECT_EQ(run(apart.result, "managed").loaded_bytes, std::uint64_t{13} << 16);  // 800000 bytes, in pages
+  EXPECT_EQ(replayed(apart.result, "managed").loaded_bytes,
+            std::uint64_t{13} << 16);  // 800000 bytes, in pages
 }
 
 TEST(ReplayLimits, OneStepMayBeSplitVeryOften) {

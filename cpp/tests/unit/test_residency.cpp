@@ -31,8 +31,6 @@ using memory::residency;
 using memory::runtime_options;
 using memory::step_use;
 
-constexpr std::size_t page = 4096;
-
 memory::policy_options with_decisions() {
   memory::policy_options constants;
   constants.decisions = std::make_shared<const std::vector<std::uint8_t>>();

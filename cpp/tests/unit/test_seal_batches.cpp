@@ -13,22 +13,15 @@
 #include "halocline/params/primes.hpp"
 #include "halocline/seal/evaluator.hpp"
 #include "support/message_of.hpp"
+#include "support/seal_samples.hpp"
 
 namespace halocline::seal {
 namespace {
 
 namespace format = seal_format;
-constexpr std::uint64_t n = 1024;
+constexpr std::uint64_t degree = 1024;
 constexpr std::uint32_t levels = 3;
 constexpr double scale = 1 << 20;
-
-format::parameters test_parameters() {
-  format::parameters made{format::scheme::ckks, n, {}, 0};
-  for (const double bits : {60.0, 36.0, 50.0, 55.0}) {
-    made.primes.push_back(params::primes_below(bits, 1, 2 * n).front());
-  }
-  return made;
-}
 
 class SealBatches : public testing::Test {
  protected:
@@ -58,11 +51,12 @@ class SealBatches : public testing::Test {
     expect_equal(made, expected, what);
   }
 
-  context ctx{test_parameters(), backend::make_backend("cpu"), true};
+  context ctx{test::thousand_parameters(), backend::make_backend("cpu"), true};
   evaluator one{ctx};
   batch_evaluator all{ctx};
   switch_key_set relin = uniform_keys(ctx, {0, 1}, 7);
-  switch_key_set galois = uniform_keys(ctx, {galois_element(n, -1), galois_element(n, 4), 2 * n - 1}, 8);
+  switch_key_set galois =
+      uniform_keys(ctx, {galois_element(degree, -1), galois_element(degree, 4), 2 * degree - 1}, 8);
   std::vector<ciphertext> left, right;
 };
 
@@ -99,7 +93,7 @@ TEST_F(SealBatches, ListsGiveWhatSingleOperationsGive) {
 TEST_F(SealBatches, GroupsOfPrimesGiveTheSameIntegers) {
   const std::vector<ciphertext> products = all.multiply(list(left), list(right));
   const std::vector<ciphertext> whole = all.relinearize(list(products), relin);
-  const std::size_t digits = products.size() * levels * n * sizeof(std::uint64_t);
+  const std::size_t digits = products.size() * levels * degree * sizeof(std::uint64_t);
   const std::vector<ciphertext> turned = all.complex_conjugate(list(left), galois);
   for (const std::uint32_t group : {1U, 2U, 3U, 4U}) {
     for (const bool joined : {false, true}) {

@@ -30,15 +30,6 @@ namespace format = seal_format;
 constexpr std::uint64_t n = 1024;
 constexpr unsigned log_n = 10;
 
-/// Primes of 60, 36, 50 and 55 bits: digits are larger and smaller than other primes.
-format::parameters test_parameters() {
-  format::parameters made{format::scheme::ckks, n, {}, 0};
-  for (const double bits : {60.0, 36.0, 50.0, 55.0}) {
-    made.primes.push_back(params::primes_below(bits, 1, 2 * n).front());
-  }
-  return made;
-}
-
 std::uint64_t times(std::uint64_t a, std::uint64_t b, std::uint64_t q) {
   return static_cast<std::uint64_t>(static_cast<wide>(a) * b % q);
 }
@@ -73,7 +64,7 @@ struct limb_transform {
 
 /// Polynomials as limbs, and the rules of SEAL on them.
 struct model {
-  format::parameters of = test_parameters();
+  format::parameters of = test::thousand_parameters();
   std::vector<limb_transform> transforms{of.primes.begin(), of.primes.end()};
 
   using limbs = std::vector<words>;  // one per prime
@@ -160,7 +151,7 @@ class SealEvaluator : public testing::TestWithParam<bool> {
     options.threads = 1;
     options.scalar = GetParam();
     const char* const device = std::getenv("HALOCLINE_TEST_DEVICE");  // "sycl:0"; none: the CPU
-    ctx = std::make_unique<context>(test_parameters(),
+    ctx = std::make_unique<context>(test::thousand_parameters(),
                                     backend::make_backend(device != nullptr ? device : "cpu", options), true);
     on = std::make_unique<evaluator>(*ctx);
   }
@@ -297,7 +288,7 @@ TEST_P(SealEvaluator, OperandsThatDoNotFitAreRefused) {
               testing::HasSubstr("no key for power 2"));
   EXPECT_THROW((void)on->apply_galois(on->square(x), 3, {}), invalid_argument);
   EXPECT_THROW((void)on->apply_galois(x, 2, {}), invalid_argument);
-  context other(test_parameters(), backend::make_backend("cpu"), true);
+  context other(test::thousand_parameters(), backend::make_backend("cpu"), true);
   EXPECT_THAT(test::message_of<invalid_argument>([&] { (void)evaluator(other).negate(x); }),
               testing::HasSubstr("of another engine"));
   EXPECT_THROW((void)store(other, x), invalid_argument);
@@ -310,9 +301,9 @@ TEST(SealContext, ParametersBelow128BitsNeedPermission) {
   const auto make = [](const format::parameters& of, bool insecure) {
     return std::make_unique<context>(of, backend::make_backend("cpu"), insecure);
   };
-  EXPECT_THAT(test::message_of<insecure_parameters>([&] { make(test_parameters(), false); }),
+  EXPECT_THAT(test::message_of<insecure_parameters>([&] { make(test::thousand_parameters(), false); }),
               testing::HasSubstr("expected at most 27 for ring degree 1024"));
-  EXPECT_NO_THROW(make(test_parameters(), true));
+  EXPECT_NO_THROW(make(test::thousand_parameters(), true));
   // SEAL's own choice for N = 4096: 109 bits.
   EXPECT_NO_THROW(make({format::scheme::ckks, 4096, {0xffffee001, 0xffffc4001, 0x1ffffe0001}, 0}, false));
 }

@@ -9,11 +9,7 @@
 #include "memory/tier/padded_read.hpp"
 
 namespace halocline::memory {
-namespace {
-
-constexpr std::size_t page_bytes = 4096;
-
-}  // namespace
+namespace {}  // namespace
 
 slot_id device_store::adopt(std::shared_ptr<const remote_contents> contents, std::size_t bytes) {
   HALOCLINE_EXPECTS(contents && bytes % page_bytes == 0 && contents->bytes() != 0 &&

@@ -12,7 +12,6 @@
 namespace halocline::memory {
 namespace {
 
-constexpr std::size_t page_bytes = 4096;
 /// When pinned memory is full this part of it is written to the other store at once, so that this store is
 /// kept busy.
 constexpr std::size_t sink_part = 16;

@@ -19,6 +19,8 @@
 
 namespace halocline::memory {
 
+inline constexpr std::size_t page_bytes = 4096;  ///< sizes of slots are multiples of it
+
 /// How a device store is set up.
 struct device_store_options {
   std::size_t pinned_bytes = 0;  ///< host memory that may be pinned

@@ -10,8 +10,6 @@
 namespace halocline::memory::sim {
 namespace {
 
-constexpr double us_per_s = 1e6;
-
 std::uint64_t frame_bytes(std::uint64_t bytes) {
   return std::uint64_t{plan::pages_of(bytes)} * plan::page_bytes;
 }

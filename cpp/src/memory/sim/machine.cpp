@@ -4,12 +4,6 @@
 #include <algorithm>
 
 namespace halocline::memory::sim {
-namespace {
-
-constexpr double us_per_s = 1e6;
-
-}  // namespace
-
 machine::machine(const device_model& device, replay_report& report, timeline* spans)
     : model_(device),
       report_(report),

@@ -11,6 +11,8 @@
 
 namespace halocline::memory::sim {
 
+inline constexpr double us_per_s = 1e6;
+
 /// A kernel, or all kernels of one operation.
 struct kernel {
   double launches = 1;

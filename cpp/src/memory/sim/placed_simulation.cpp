@@ -10,7 +10,6 @@
 namespace halocline::memory::sim {
 namespace {
 
-constexpr double us_per_s = 1e6;
 /// Buffers from before the program have no ordinal: no list of decisions reaches them.
 constexpr std::uint64_t before_all = ~std::uint64_t{0};
 

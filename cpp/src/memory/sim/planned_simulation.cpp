@@ -10,7 +10,6 @@
 namespace halocline::memory::sim {
 namespace {
 
-constexpr double us_per_s = 1e6;
 constexpr double ns_per_us = 1e3;
 /// Tables that no step uses are in no plan.
 constexpr plan::object_index unknown = ~plan::object_index{0};

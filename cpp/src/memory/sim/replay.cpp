@@ -18,8 +18,6 @@
 namespace halocline::memory::sim {
 namespace {
 
-constexpr double us_per_s = 1e6;
-
 /// Collects phases and samples of the residency while a program runs.
 class recorder {
  public:

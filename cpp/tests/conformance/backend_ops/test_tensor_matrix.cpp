@@ -89,8 +89,8 @@ class TensorMatrix : public testing::Test {
   }
 };
 
-using words = testing::Types<std::uint32_t, std::uint64_t>;
-TYPED_TEST_SUITE(TensorMatrix, words);
+using tensor_words = testing::Types<std::uint32_t, std::uint64_t>;
+TYPED_TEST_SUITE(TensorMatrix, tensor_words);
 
 TYPED_TEST(TensorMatrix, EqualsProductsOneByOne) {
   for (const unsigned log_n : {4U, 8U, 10U}) {
