@@ -18,12 +18,15 @@ function(halocline_add_tests folder)
   add_executable(${target} ${sources})
   target_include_directories(${target} PRIVATE
     "${PROJECT_SOURCE_DIR}/cpp/src" "${PROJECT_SOURCE_DIR}/cpp/tests" "${PROJECT_SOURCE_DIR}/cpp/tests/${folder}")
-  # The library is optimised, its tests need to compile quickly. Not without an optimiser: tests then bring inline functions
-  # that the linker takes for the library too.
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT folder STREQUAL "conformance")  # that suite has slow references
-    target_compile_options(${target} PRIVATE -Og)
+  # The library is optimised; its tests need to compile quickly, all the more with sanitizers, which triple what an
+  # optimiser has to do. The conformance suite compares with slow reference code and is worth optimising.
+  if(HALOCLINE_SANITIZE AND NOT folder STREQUAL "conformance")
+    target_compile_options(${target} PRIVATE -O0)
   else()
     target_compile_options(${target} PRIVATE -O1)
+  endif()
+  if(HALOCLINE_FUZZ)  # fuzzers do not run them, and counting what runs takes a quarter of the time to compile
+    target_compile_options(${target} PRIVATE -fno-sanitize=fuzzer-no-link)
   endif()
   # A third of the time of a test goes into these headers, which are compiled once for each executable.
   target_precompile_headers(${target} PRIVATE <gmock/gmock.h> <gtest/gtest.h> <algorithm> <array> <cmath> <complex>
@@ -43,6 +46,15 @@ set_source_files_properties(
   "${PROJECT_SOURCE_DIR}/cpp/tests/conformance/backend_ops/test_client_ops.cpp"
   "${PROJECT_SOURCE_DIR}/cpp/tests/unit/test_cuda_slot_tile.cpp"
   PROPERTIES COMPILE_OPTIONS -ffp-contract=off SKIP_PRECOMPILE_HEADERS ON)
+
+# Kernels that run thread by thread here. With sanitizers these take longer unoptimised than their compilation does with
+# an optimiser; for the others it is the other way round.
+if(HALOCLINE_SANITIZE)
+  set(optimised kernels retrieval_fused row_select_mma row_select_warpgroup)
+  list(TRANSFORM optimised REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/cpp/tests/unit/test_cuda_\\1.cpp")
+  set_property(SOURCE ${optimised} APPEND PROPERTY COMPILE_OPTIONS -O1)
+  set_source_files_properties(${optimised} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+endif()
 
 foreach(folder unit conformance property sycl)  # sycl: skipped, test by test, where no runtime is named
   halocline_add_tests(${folder})
