@@ -18,7 +18,7 @@
 
 namespace halocline::test {
 
-inline constexpr std::size_t page = 4096;
+inline constexpr std::size_t page = 4096;  ///< frames and slots are multiples of it
 
 /// An accelerator in host memory. Work on its lanes is done later, in an order that only the lanes and their
 /// tickets restrict, as seldom as `laziness` says: bytes that are used too early or too late are wrong.

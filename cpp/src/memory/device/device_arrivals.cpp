@@ -9,7 +9,6 @@
 #include "memory/tier/padded_read.hpp"
 
 namespace halocline::memory {
-namespace {}  // namespace
 
 slot_id device_store::adopt(std::shared_ptr<const remote_contents> contents, std::size_t bytes) {
   HALOCLINE_EXPECTS(contents && bytes % page_bytes == 0 && contents->bytes() != 0 &&

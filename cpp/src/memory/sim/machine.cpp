@@ -4,6 +4,7 @@
 #include <algorithm>
 
 namespace halocline::memory::sim {
+
 machine::machine(const device_model& device, replay_report& report, timeline* spans)
     : model_(device),
       report_(report),
